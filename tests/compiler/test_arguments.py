@@ -121,7 +121,7 @@ def test_an_optional_input_that_is_given_where_no_arrays_are_is_compiled_in():
 
 
 def test_an_input_cannot_be_taken_and_compiled_in():
-    with pytest.raises(TypeError, match="got a value for 'offset', and is to take it as an input: choose one"):
+    with pytest.raises(TypeError, match="got a value for 'offset', which is also listed in inputs=; omit one of them"):
         weighted.specialize(None, inputs=("offset",), offset=X)
 
 

@@ -127,7 +127,7 @@ def test_optional_inputs_come_before_parameters(tmp_path):
 
 
 def test_an_unknown_optional_input_is_refused(tmp_path):
-    with pytest.raises(TypeError, match="each of these once: mask, force, acceleration, time, proximal"):
+    with pytest.raises(TypeError, match="each of these at most once: mask, force, acceleration, time, proximal"):
         export_c(dl.caba, HELD, tmp_path, inputs=("weights",))
 
 
@@ -160,7 +160,7 @@ def test_a_function_around_a_kernel_names_it(function, kernel, tmp_path):
     with pytest.raises(dl.DelassusError) as caught:
         export_c(function, HELD, tmp_path)
     assert str(caught.value) == (
-        f"{function.__name__} is a function around a kernel, and a kernel is what can be exported: take {kernel}."
+        f"{function.__name__} is a function that calls a kernel; only kernels can be exported, so use {kernel}."
     )
 
 
@@ -485,7 +485,7 @@ def test_the_command_knows_kernels_with_named_results(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["kkt"], "kkt is a function around a kernel, and a kernel is what can be exported: take"),
+        (["kkt"], "kkt is a function that calls a kernel; only kernels can be exported, so use"),
         (["caba"], "caba is of a mechanism, and 'arm' comes without constraints"),
         (["aba", "--input", "mask"], "aba cannot take the optional inputs"),
         (["abba"], "no algorithm 'abba'. The nearest are: aba"),

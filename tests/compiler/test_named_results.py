@@ -133,7 +133,7 @@ def test_c_gives_the_chosen_results(tmp_path):
 
 @pytest.mark.parametrize("outputs", [("y",), ("x", "x")])
 def test_results_that_there_are_not_are_refused(outputs):
-    with pytest.raises(TypeError, match=r"cannot give the outputs .*: each of these once: x, total"):
+    with pytest.raises(TypeError, match=r"cannot return the outputs .*; pass each of these at most once: x, total"):
         moved(None, X, outputs=outputs)
 
 

@@ -121,7 +121,7 @@ def test_numbers_by_value_are_compiled_in():
 
 
 def test_a_field_is_an_input_or_a_value():
-    with pytest.raises(TypeError, match=r"'contact\.friction', and is to take it as an input"):
+    with pytest.raises(TypeError, match=r"'contact\.friction', which is also listed in inputs="):
         push.specialize(Model(), inputs=("contact.friction",), contact=Contact(FRICTION))
 
 
@@ -215,7 +215,7 @@ def test_a_field_that_a_kernel_does_not_take_is_refused():
         (lambda: Group(Bare), r"Bare\.friction has no core shape"),
         (lambda: Group(Needed, shape="()"), r"Needed\.size has no core shape"),
         (lambda: Group(Bare, mass="()"), "Bare has no field 'mass'; its fields are friction"),
-        (lambda: Group(dict), "dict is no structure of inputs"),
+        (lambda: Group(dict), "dict is not a structure of inputs"),
         (lambda: Group(Contact, friction=Input("(c)", 0.7)), r"Contact\.friction has two defaults, 0\.5 and 0\.7"),
     ],
     ids=["core", "needed", "field", "class", "defaults"],

@@ -65,7 +65,7 @@ def test_defaults_of_options_that_a_format_does_not_take_are_accepted():
 
 
 def test_a_robot_of_the_package_takes_no_options():
-    with pytest.raises(ValueError, match="'gripper' says itself what moves; mimic='ignore' is for files"):
+    with pytest.raises(ValueError, match="'gripper' defines its own root and joints; mimic='ignore' is for files"):
         dl.load("gripper", mimic="ignore")
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_format_is_refused_with_those_there_are():
 
 
 def test_a_name_is_registered_once():
-    with pytest.raises(ValueError, match="'urdf' is registered already"):
+    with pytest.raises(ValueError, match="'urdf' is already registered"):
         register_format("urdf")(lambda data, file: None)
 
 
@@ -86,5 +86,5 @@ def test_a_suffix_or_a_root_element_belongs_to_one_format(claim):
 
 
 def test_a_suffix_has_a_dot():
-    with pytest.raises(ValueError, match=r"write '\.obj'"):
+    with pytest.raises(ValueError, match=r"needs a dot: '\.obj'"):
         register_format("other", suffixes=("obj",))

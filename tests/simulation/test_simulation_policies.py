@@ -9,63 +9,10 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from bodies import BRICK
 from delassus.compiler.host import build
-from delassus.simulation import CompiledPolicy, Delayed, Mark, State, position_servos
+from delassus.simulation import CompiledPolicy, State
+from policies import CART_SIM, CASES, DOG, DOG_SIM, HOME, Sizes, outside
 from refusals import refuses
-
-CART = dl.load("cart_pole")
-CART_SIM = dl.Simulation(CART, time_step=5e-3, substeps=2, touching=())
-DOG = dl.load("quadruped")
-HOME = DOG.posture("home")
-DOG_SIM = dl.Simulation(
-    DOG, time_step=2e-3, substeps=5, actuators=position_servos(DOG, 100.0, 3.0), touching="*_calf_1"
-)
-OPTIONS = {"max_contacts": 0}
-
-
-def network(q, v, last, weights):
-    return dnp.tanh(weights @ dnp.concatenate([q, v, last]))
-
-
-@dl.kernel("(nq),(nv),(last),(last)->(last)", shared={"weights": "(last,inputs)"})
-def outside(sizes, q, v, last, noise, *, weights):
-    return network(q, v, last, weights) + 0.1 * noise
-
-
-class Sizes:
-    """Sizes of the network of a robot, as a kernel reads them."""
-
-    def __init__(self, model, last):
-        self.model, self.nq, self.nv, self.last = model, model.nq, model.nv, last
-        self.inputs = model.nq + model.nv + last
-
-    def __eq__(self, other):
-        return type(other) is Sizes and vars(other) == vars(self)
-
-    def __hash__(self):
-        return hash((self.model, self.last))
-
-
-def act(now, *, weights):
-    action = network(now.q, now.v, now["last"], weights) + now.draws.normal(0.1, now["last"].shape)
-    return {"control": now["offset"] + action[: now["offset"].shape[0]], "last": action}
-
-
-def judge(now):
-    return {"distance": now["distance"] + now.v[0], "height": now.q[0]}
-
-
-def policy_for(sim, last, offset, seed=0):
-    weights = 0.3 * np.random.default_rng(seed).normal(size=(last, sim.model.nq + sim.model.nv + last))
-    memory = {"last": np.zeros(last), "offset": offset, "distance": 0.0, "height": 0.0}
-    return CompiledPolicy(act, after=judge, memory=memory, shared={"weights": weights})
-
-
-CASES = {
-    "cart": (CART_SIM, np.array([0.0, 0.1]), policy_for(CART_SIM, 2, np.zeros(CART_SIM.nu))),
-    "dog": (DOG_SIM, HOME, policy_for(DOG_SIM, 12, HOME[7:])),
-}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -235,7 +182,7 @@ PENDULUM = (
 @pytest.mark.parametrize("every", ["period", "step"])
 def test_a_spring_of_a_policy_is_a_spring_of_the_model(every):
     springs, bare = (
-        dl.Simulation(dl.load(PENDULUM.format(text)), time_step=1e-2, **OPTIONS)
+        dl.Simulation(dl.load(PENDULUM.format(text)), time_step=1e-2, max_contacts=0)
         for text in ("stiffness='30' damping='0.5' springref='20'", "")
     )
 
@@ -257,6 +204,29 @@ def test_functions_may_run_in_each_step():
     memory = policy.unpack(sim.run(q0, control=policy, steps=10).memory)
     assert memory["steps"][-1] == 20.0
     np.testing.assert_allclose(memory["clock"][-1], 5e-3 * np.arange(1, 21).sum(), rtol=1e-14)
+
+
+def test_random_numbers_of_steps_and_functions_differ():
+    def draw(now):
+        return {"before": dnp.concatenate([now["before"][1:], now.draws.uniform(shape=1)])}
+
+    def draw_after(now):
+        return {"after": now.draws.uniform(shape=2)}
+
+    memory = {"before": np.zeros(2), "after": np.zeros(2)}
+    policy = CompiledPolicy(draw, after=draw_after, memory=memory, every="step")
+    log = CART_SIM.run(np.zeros((3, 2)), control=policy, steps=4)
+    numbers = log.memory[1:]
+    assert len(np.unique(numbers)) == numbers.size and (0.0 < numbers).all() and (numbers < 1.0).all()
+
+
+def test_a_step_after_compile_compiles_nothing(monkeypatch):
+    policy = CompiledPolicy(lambda now: -now.v, every="step")
+    CART_SIM.compile(control=policy)
+    CART_SIM.compile(items=3, control=policy)
+    monkeypatch.setattr(build.Recipe, "__init__", None)
+    CART_SIM.step(CART_SIM.start(np.zeros(2)), policy)
+    CART_SIM.step(CART_SIM.start(np.zeros((3, 2))), policy)
 
 
 def test_a_reference_is_what_the_policy_reads_and_acts_where_it_returns_no_control():
@@ -281,96 +251,6 @@ def test_sensors_are_read_inside_the_period():
     assert memory["touch"][-1] > 5.0
 
 
-# --- bad input --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("every", ["period", "step"])
-@pytest.mark.parametrize(("what", "size"), [("control", CART_SIM.nu), ("force", 2), ("level", 1)])
-def test_nan_freezes_its_item_and_no_other(what, size, every):
-    def fail(now):
-        return {what: (now["huge"] - now["huge"]) * dnp.ones(size)}
-
-    policy = CompiledPolicy(fail, memory={"huge": 1.0, "level": np.zeros(1)}, every=every)
-    start = CART_SIM.start(np.full((3, 2), 0.1), memory=policy.pack(huge=np.array([1.0, np.inf, 1.0])))
-    log = CART_SIM.run(start, control=policy, steps=5)
-    assert (log.status[1:, 1] == Mark.FROZEN).all() and not log.status[:, [0, 2]].any()
-    np.testing.assert_array_equal(log.q[-1, 1], log.q[0, 1])
-    assert (log.q[-1, [0, 2]] != log.q[0, [0, 2]]).any()
-
-
-def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
-    def branch(now):
-        return now.v if now.q[0] > 0.0 else -now.v
-
-    with refuses("function-failed", "now.q[0] > 0.0", "test_simulation_policies.py"):
-        CART_SIM.run(np.zeros(2), control=CompiledPolicy(branch), steps=3)
-
-
-@pytest.mark.parametrize(
-    ("result", "refusal"),
-    [
-        (lambda: np.ones(3), ("wrong-shape", "control", "(3,)", "(2,)")),
-        (lambda: {"force": np.ones(1)}, ("wrong-shape", "force", "(1,)", "(2,)")),
-        (lambda: {"last": np.ones(3)}, ("wrong-shape", "last", "(3,)", "(2,)")),
-        (lambda: {"lost": 0.0}, ("unknown-name", "lost", "last")),
-    ],
-)
-def test_results_of_the_wrong_shape_or_name_are_refused(result, refusal):
-    with refuses(*refusal):
-        CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda now: result(), memory={"last": np.zeros(2)}), steps=3)
-
-
-@pytest.mark.parametrize(
-    ("options", "refusal"),
-    [
-        ({}, ("missing-argument", "before")),
-        ({"before": 3.0}, ("wrong-type", "3.0")),
-        ({"before": act}, ("unknown-name", "weights")),
-        ({"before": judge, "shared": {"weights": 1.0}}, ("unknown-name", "weights")),
-        ({"before": judge, "memory": {"force": 0.0}}, ("unknown-name", "force")),
-        ({"before": judge, "memory": {"last": "zero"}}, ("not-a-number", "last")),
-        ({"before": judge, "memory": {"last": []}}, ("wrong-shape", "last")),
-        ({"before": judge, "every": "second"}, ("unknown-option", "second")),
-    ],
-)
-def test_policies_that_make_no_sense_are_refused(options, refusal):
-    with refuses(*refusal):
-        CompiledPolicy(**options)
-
-
-def test_memory_of_another_policy_is_refused():
-    sim, q0, policy = CASES["cart"]
-    with refuses("wrong-shape", "3", str(policy.size)):
-        sim.step(sim.start(q0, memory=np.zeros(3)), policy)
-    with refuses("batch-mismatch", "(5, 3)"):
-        sim.start(q0, memory=np.zeros((5, 3)))
-
-
-def test_a_policy_cannot_be_delayed_nor_another_ones_reference():
-    sim, q0, policy = CASES["cart"]
-    for control in (
-        Delayed(policy, 2),
-        CompiledPolicy(judge, memory={"distance": 0.0, "height": 0.0}, reference=policy),
-    ):
-        with refuses("not-supported"):
-            sim.run(q0, control=control, steps=3)
-
-
-def test_accelerations_are_refused_inside_a_period():
-    with refuses("not-supported", "accelerometer:trunk"):
-        DOG_SIM.run(HOME, control=CompiledPolicy(lambda now: now["accelerometer:trunk"]), steps=3)
-
-
-def test_many_free_bodies_have_memory_and_no_joint_forces():
-    sim = dl.Simulation(BRICK, method="sweeps")
-    q0 = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
-    policy = CompiledPolicy(after=lambda now: {"sum": now["sum"] + now.q[2]}, memory={"sum": 0.0})
-    log = sim.run(q0, control=policy, steps=20)
-    np.testing.assert_array_equal(log.memory[1:, 0], np.cumsum(log.q[1:, 2]))
-    with refuses("not-supported"):
-        sim.run(q0, control=CompiledPolicy(lambda now: {"force": 0.0 * now.v}), steps=2)
-
-
 def test_the_stages_of_a_step_with_a_policy_are_those_of_the_step():
     sim, q0, policy = CASES["dog"]
     one = dl.Simulation(DOG, time_step=2e-3, actuators=sim.scene.actuators, touching="*_calf_1")
@@ -385,3 +265,18 @@ def test_the_step_in_which_a_policy_failed_is_explained():
 
     log = CART_SIM.run(np.zeros((2, 2)), control=CompiledPolicy(fail), steps=10, record="replay")
     assert "The control 0" in str(log.explain(1))
+
+
+def test_robots_among_free_bodies_follow_policies():
+    ball = '<body pos="{} 0 .5"><freejoint/><geom type="sphere" size=".05"/></body>'
+    joint = '<joint name="j" axis="0 1 0" limited="true" range="-2 2"/>'
+    arm = f'<body>{joint}<geom type="capsule" fromto="0 0 1 .3 0 1" size=".03"/></body>'
+    bodies = arm + "".join(ball.format(0.2 * k + 1.0) for k in range(7))
+    model = dl.load(f"<mujoco><worldbody>{bodies}</worldbody><actuator><motor joint='j'/></actuator></mujoco>")
+    sim, gain = dl.Simulation(model, dl.Ground(), method="sweeps"), {"gain": 2.0}
+    policy = CompiledPolicy(lambda now, *, gain: -gain * now.q[:1], shared=gain)
+    state = sim.start(sim.keyframe.q + 0.1 * (np.arange(model.nq) == 0))
+    log = sim.run(state, control=policy, steps=20)
+    for _ in range(20):
+        state = sim.step(state, -2.0 * state.q[:1])
+    np.testing.assert_array_equal(log.q[-1], state.q)

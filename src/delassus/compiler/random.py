@@ -3,17 +3,17 @@
     uniform(seed, item, step)              in [0, 1)
     normal(seed, item, step, shape=(3,))   mean 0, standard deviation 1
 
-There is no state: the same numbers give the same result, on any machine, in any batch, by any back end. So every draw
-needs counters of its own, such as the number of the item in the batch and that of the time step, which are inputs of
-the kernel, and a constant that tells the places in the program apart. Other counters or another seed give numbers that
-have nothing to do with each other.
+There is no state: equal seeds and counters give the same result, on any machine, in any batch, by any back end. So
+every call needs its own counters, such as the index of the state in the batch and that of the time step, which are
+inputs of the kernel, and a constant that distinguishes the calls in the program. Results for other counters or another
+seed are independent.
 
-Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
-are 0. Of others the fraction is dropped and what is left is taken modulo 2³²; infinities and NaN are 0. Single
-precision counts to 2²⁴ without gaps.
+Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; omitted counters are 0. Fractions
+are dropped, and larger values are reduced modulo 2³²; infinities and NaN are 0. Single precision represents integers up
+to 2²⁴.
 
-Numbers come from Philox4x32-10. Those of [0, 1) have 53 bits, in single precision the first 24 of them. Normal ones are
-made by Box and Muller's method, and end at 8.6 standard deviations, in single precision at 5.8.
+The generator is Philox4x32-10. Uniform values have 53 bits, in single precision the first 24 of them. Normal values use
+the Box–Muller method, and end at 8.6 standard deviations, in single precision at 5.8.
 
 Cost: some 150 instructions for two uniform numbers, in the lanes.
 
@@ -43,12 +43,12 @@ MOST: Final = 3
 
 
 def uniform(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
-    """Numbers in [0, 1), all independent: one, or an array of them."""
+    """Independent values in [0, 1): one, or an array."""
     return _reshape_pairs(_pairs(seed, counters, shape), shape)
 
 
 def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
-    """Numbers with mean 0 and standard deviation 1, all independent: one, or an array of them."""
+    """Independent values with mean 0 and standard deviation 1: one, or an array."""
     pairs = _pairs(seed, counters, shape)
     radius = _apply(np.sqrt, -2.0 * _apply(np.log, 1.0 - pairs[:, 0]))
     angle = (2.0 * math.pi) * pairs[:, 1]
@@ -66,14 +66,14 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
         if np.shape(x) != ():
             raise BadArgument(f"random numbers: {name} is one number; got shape {np.shape(x)}.", code="wrong-shape")
     blocks = -(-math.prod(_tuple(shape)) // 2)
-    given = (*counters, *[0.0] * (MOST - len(counters)))
+    padded = (*counters, *[0.0] * (MOST - len(counters)))
     trace = current() or trace_of(seed, *counters)
     if trace is None:
-        return _plain(seed, given, blocks)
+        return _plain(seed, padded, blocks)
     g = trace.builder
-    words = [word_of(g, _scalar(trace, x)) for x in given]
-    whole = g.floor(_scalar(trace, seed))
-    key = [word_of(g, whole), word_of(g, g.mul(whole, g.constant(2.0**-32)))]
+    words = [word_of(g, _scalar(trace, x)) for x in padded]
+    integer = g.floor(_scalar(trace, seed))
+    key = [word_of(g, integer), word_of(g, g.mul(integer, g.constant(2.0**-32)))]
     ids = [
         [g.emit((f"uniform{half}", *words, g.constant(float(block)), *key)) for half in (0, 1)]
         for block in range(blocks)
@@ -88,13 +88,13 @@ def _scalar(trace: Recording, x: Any) -> int:
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
     """Random words for plain numbers, by the algorithm that kernels compile."""
-    whole = np.floor(np.float64(seed))
-    given = [*counters, whole, np.floor(whole * 2.0**-32)]
+    integer = np.floor(np.float64(seed))
+    words_of_key = [*counters, integer, np.floor(integer * 2.0**-32)]
     with np.errstate(invalid="ignore"):
-        low = np.nan_to_num([np.floor(np.float64(x)) % 2.0**32 for x in given], nan=0.0).astype(np.uint64)
+        low = np.nan_to_num([np.floor(np.float64(x)) % 2.0**32 for x in words_of_key], nan=0.0).astype(np.uint64)
     counter = (*low[:MOST], np.arange(blocks, dtype=np.uint64))
-    found = philox.words(np.broadcast_arrays(*counter), low[MOST:])
-    upper, lower = (np.stack(found[k::2], -1) >> np.uint64(5 + k) for k in (0, 1))
+    random_words = philox.words(np.broadcast_arrays(*counter), low[MOST:])
+    upper, lower = (np.stack(random_words[k::2], -1) >> np.uint64(5 + k) for k in (0, 1))
     return (upper.astype(float) * 2.0**26 + lower.astype(float)) * 2.0**-53
 
 

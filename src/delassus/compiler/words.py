@@ -79,14 +79,14 @@ def word(x: Any) -> Any:
         lifted = trace.lift(x).astype(float)
         return trace.map(lambda value: word_of(trace.builder, value), lifted)
     with np.errstate(invalid="ignore"):
-        whole = np.floor(np.asarray(x, float))
-        return np.where(np.isfinite(whole), whole - np.floor(whole * 2.0**-BITS) * 2.0**BITS, 0.0)
+        integer = np.floor(np.asarray(x, float))
+        return np.where(np.isfinite(integer), integer - np.floor(integer * 2.0**-BITS) * 2.0**BITS, 0.0)
 
 
 def word_of(g: Builder, x: int) -> int:
     """The lower 32 bits of an integer; 0 for what is none, or is rounded up to 2³² in single precision."""
-    whole, end = g.floor(x), g.constant(2.0**BITS)
-    low = g.sub(whole, g.mul(g.floor(g.mul(whole, g.constant(2.0**-BITS))), end))
+    integer, end = g.floor(x), g.constant(2.0**BITS)
+    low = g.sub(integer, g.mul(g.floor(g.mul(integer, g.constant(2.0**-BITS))), end))
     return g.select(g.lt(low, end), low, ZERO)
 
 

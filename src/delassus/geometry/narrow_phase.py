@@ -163,10 +163,11 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
         return lambda k: np.take(table, k, axis=0)
     hulls = [as_hull(shape.size) if shape in used else None for shape in shapes]
     vertices, normals, quads = (_pad([hull and hull[part] for hull in hulls]) for part in range(3))
-    boxes = _pad([hull and numpy.stack(hull.bounds()) for hull in hulls])
+    summaries = _pad([hull and numpy.stack([*hull.bounds(), hull.center()]) for hull in hulls])
 
     def row(k: Any) -> Hull:
-        return Hull(np.take(vertices, k, axis=0), TableRow(normals, k), TableRow(quads, k), np.take(boxes, k, axis=0))
+        faces = TableRow(normals, k), TableRow(quads, k)
+        return Hull(np.take(vertices, k, axis=0), *faces, np.take(summaries, k, axis=0))
 
     return row
 

@@ -163,7 +163,7 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
         residual=residual,
         search=search.unless(search.found),
         samples=_sample_step(task, trial.step, course.sample_times(task), now.time, h, time, taken, now.samples),
-        # # Acceleration of the last stage, before the projection, which changes a state by less than the error of the
+        # Acceleration of the last stage, before the projection, which changes a state by less than the error of the
         # step.
         first=np.where(taken | begins, trial.step.last, now.first) if reuses else now.first,
         known=~at_event & (taken | begins | now.known) if reuses else now.known,

@@ -62,7 +62,7 @@ class System:
             tau = tau + self.control(time, q, v)[0]
         if not self.mechanism.m:
             return aba(self.mechanism.model, q, v, tau)
-        # # A method without penalties, accurate where others would need singular values near the tolerance.
+        # A method without penalties, accurate where others would need singular values near the tolerance.
         return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
     def integrate(self, q: Any, way: Any) -> Any:

@@ -177,7 +177,7 @@ def _task(
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
 
-# # --- checks of arguments ------------------------------------------------------------------------------------------
+# --- checks of arguments ------------------------------------------------------------------------------------------
 
 
 def _mechanism(robot: Any) -> Mechanism:

@@ -33,13 +33,13 @@ def orthogonalize(vectors: Any, length: int) -> Any:
     count = len(vectors)
     if count == 1:
         return vectors
-    # # A tournament needs an even number of teams: add a zero vector if needed.
+    # A tournament needs an even number of teams: add a zero vector if needed.
     odd = count % 2
     teams = np.concatenate([vectors, np.zeros((1, vectors.shape[1]))]) if odd else np.array(vectors)
     half, seats = len(teams) // 2, _next_seats(len(teams))
     digits = 2.0 ** -computing_in().digits
     close = 4.0 * length * digits
-    # # Vectors that are rounding errors of others have no direction, and there may be more of them than directions.
+    # Vectors that are rounding errors of others have no direction, and there may be more of them than directions.
     nothing = (4.0 * digits) ** 2 * np.max(np.sum(teams[:, :length] * teams[:, :length], 1))
 
     def rotate(x: Any, y: Any) -> tuple[Any, Any, Any]:

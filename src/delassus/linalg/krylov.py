@@ -118,7 +118,7 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
         first = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
         x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, first, UNBOUNDED)
         residual_square, best_square = (np.sum((r - apply(y)) ** 2) for y in (x, best))
-        # # After the minimum of ‖A r‖, x grows along the null space of A.
+        # After the minimum of ‖A r‖, x grows along the null space of A.
         return np.where(residual_square < (1.0 - 1e-6) * best_square, x, best), count
 
     return _restart(improve, apply, b, tolerance, iterations, start)

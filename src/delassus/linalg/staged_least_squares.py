@@ -3,10 +3,9 @@
     Minimize first |K x - g|, then, among all minimizers, |F x - t|, then |x|.
 
 If the rows of K are independent, K = R Q with orthonormal rows Q, as in Mistry's use of QR. Otherwise K is orthogonal
-vectors times an orthogonal matrix (`jacobi`), which reveals the rank. Large singular values s are kept, and K x = g is
-solved along them. Singular values below rounding are zero, and x is free along them. Along those in between, x could
-solve K x = g only with values dominated by rounding errors, and a free x would violate it, so x has no component along
-them.
+vectors times an orthogonal matrix (`jacobi`), which reveals the rank. Along large singular values K x = g is solved.
+Along singular values at the level of rounding x is free. Between these two ranges, x has no component: neither solving
+K x = g nor treating x as free would be accurate.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]
     k, n = K.shape
     squares = np.sum(K * K, 1)
     most = _or_one(np.maximum(np.max(squares), scale))
-    # # A regularization of the size of rounding keeps pivots from zero; the second factorization removes it.
+    # A regularization of the size of rounding keeps pivots from zero; the second factorization removes it.
     first = ldl(K @ K.T + 4.0 * 2.0 ** -computing_in().digits * most * np.eye(k))
     clear = np.all(first.inverse * (_CLEAR * most) < 1.0) & np.all(first.inverse > 0.0)
-    # # Dependent rows have no such factors: replace them by others, which are not used.
+    # Dependent rows have no such factors: replace them by others, which are not used.
     Q, y = np.where(clear, first.whiten(K), np.eye(k, n)), first.whiten(g)
     second = ldl(Q @ Q.T)
     Q, y = second.whiten(Q), second.whiten(y)

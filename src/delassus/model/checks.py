@@ -18,7 +18,7 @@ _FIXED_COUNTS = {"actuator_force_range": 2, "gravity_compensation": 4}
 
 
 def is_real(x: Any) -> bool:
-    """Whether something is a number that fits into a float; NaN is told elsewhere."""
+    """Whether this is a number that fits into a float; NaN is checked elsewhere."""
     try:
         return isinstance(x, (int, float, np.number)) and isinstance(float(x), float)
     except (TypeError, OverflowError):
@@ -26,12 +26,14 @@ def is_real(x: Any) -> bool:
 
 
 def check_parts(model: Any, **kinds: type) -> None:
-    """Raise unless the parts of a model are tuples of these kinds, on joints that they give by number, of numbers."""
-    for what, kind in kinds.items():
-        parts = getattr(model, what)
+    """Raise an error unless the parts of a model are tuples of these types, refer to joints by index, and hold
+    numbers.
+    """
+    for label, kind in kinds.items():
+        parts = getattr(model, label)
         if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
             raise BadArgument(
-                f"{what} of a model is {short(repr(parts))}; it must be a tuple of {kind.__name__}.", code="wrong-type"
+                f"{label} of a model is {short(repr(parts))}; it must be a tuple of {kind.__name__}.", code="wrong-type"
             )
     for part in (*model.joints, *model.frame_list, *model.geometries):
         if not isinstance(part.name, str):
@@ -50,13 +52,13 @@ def check_parts(model: Any, **kinds: type) -> None:
                 code="bad-mimicry",
             )
     vectors = {"gravity": model.gravity} | {f"the posture {p.name!r}": p.q for p in model.postures}
-    for what, numbers in vectors.items():
-        if not isinstance(numbers, (tuple, list)) or not all(map(is_real, numbers)):
-            raise BadArgument(f"{what} is {short(repr(numbers))}; it must be a tuple of numbers.", code="wrong-type")
+    for label, values in vectors.items():
+        if not isinstance(values, (tuple, list)) or not all(map(is_real, values)):
+            raise BadArgument(f"{label} is {short(repr(values))}; it must be a tuple of numbers.", code="wrong-type")
 
 
 def check_numbers(joint: Joint) -> None:
-    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
+    """Raise an error unless a joint has the right number of limits and coefficients, or none, and a valid inertia."""
     for name in ("nq", "nv"):
         if not hasattr(joint.kind, name):
             raise BadArgument(
@@ -67,58 +69,60 @@ def check_numbers(joint: Joint) -> None:
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
     for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv} | _FIXED_COUNTS).items():
-        given = getattr(joint, name)
-        if not isinstance(given, (tuple, list)) or not all(map(is_real, given)):
+        values = getattr(joint, name)
+        if not isinstance(values, (tuple, list)) or not all(map(is_real, values)):
             raise BadArgument(
-                f"{name} of joint {joint.name!r} is {short(repr(given))}; it must be a tuple of numbers.",
+                f"{name} of joint {joint.name!r} is {short(repr(values))}; it must be a tuple of numbers.",
                 code="wrong-type",
             )
-        if len(given) not in (0, count):
+        if len(values) not in (0, count):
             raise BadArgument(
-                f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.",
+                f"{name} of joint {joint.name!r} has {len(values)} numbers; it needs {count}, or none.",
                 code="wrong-shape",
             )
-        if name in _LIMITS and any(map(math.isnan, given)):
+        if name in _LIMITS and any(map(math.isnan, values)):
             raise BadArgument(
-                f"{name} of joint {joint.name!r} is {given}; a limit is a number, or infinite.", code="not-finite"
+                f"{name} of joint {joint.name!r} is {values}; a limit is a number, or infinite.", code="not-finite"
             )
-        if name not in _LIMITS and not all(map(math.isfinite, given)):
-            raise BadArgument(f"{name} of joint {joint.name!r} is {given}; it must be finite.", code="not-finite")
+        if name not in _LIMITS and not all(map(math.isfinite, values)):
+            raise BadArgument(f"{name} of joint {joint.name!r} is {values}; it must be finite.", code="not-finite")
     check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
 
 
 def warn_of_omissions(model: Any) -> None:
-    """Warn of each feature of a model's file that is not carried: which, where, and what to do."""
+    """Warn about each feature of a model's file that is not supported: feature, location and remedy."""
     for sentence in model.omissions:
         warn(f"{model.name!r}: {sentence}")
 
 
-def check_inertia(what: str, inertia: Inertia) -> None:
-    """Raise unless an inertia is finite and its mass not negative."""
-    expect(f"the inertia of {what}", inertia, Inertia, "Inertia(mass=1.0)")
+def check_inertia(label: str, inertia: Inertia) -> None:
+    """Raise an error unless an inertia is finite and its mass nonnegative."""
+    expect(f"the inertia of {label}", inertia, Inertia, "Inertia(mass=1.0)")
     if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
-        raise BadArgument(f"{what} has an inertia that is not finite: {inertia}.", code="not-finite")
+        raise BadArgument(f"{label} has an inertia that is not finite: {inertia}.", code="not-finite")
     if inertia.mass < 0.0:
-        raise BadArgument(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.", code="out-of-range")
+        raise BadArgument(f"{label} has the mass {inertia.mass:g} kg; it must not be negative.", code="out-of-range")
 
 
 def check_medium(medium: Medium, joints: int) -> None:
-    """Raise unless a medium is finite, its density and viscosity are not negative, and its shapes are on the joints."""
+    """Raise an error unless a medium is finite, its density and viscosity are nonnegative, and its shapes are on the
+    joints.
+    """
     expect("the medium", medium, Medium, "Medium(density=1000.0, viscosity=1e-3)")
-    for what, x in (("density", medium.density), ("viscosity", medium.viscosity)):
+    for label, x in (("density", medium.density), ("viscosity", medium.viscosity)):
         if not (is_real(x) and math.isfinite(x) and x >= 0.0):
-            raise BadArgument(f"the medium's {what} is {x}; it must be 0 or more, and finite.", code="out-of-range")
+            raise BadArgument(f"the medium's {label} is {x}; it must be 0 or more, and finite.", code="out-of-range")
     if len(medium.wind) != 3 or not all(is_real(x) and math.isfinite(x) for x in medium.wind):
         raise BadArgument(f"the wind is {medium.wind}; it must be three finite numbers [m/s].", code="not-finite")
     for shape in medium.shapes:
-        numbers = (*shape.lengths, *shape.coefficients, *shape.added_mass, *shape.added_inertia)
+        values = (*shape.lengths, *shape.coefficients, *shape.added_mass, *shape.added_inertia)
         if not WORLD <= shape.joint < joints or len(shape.lengths) != 3 or len(shape.coefficients) not in (0, 5):
             raise BadArgument(
                 f"the medium acts on {short(repr(shape))}; it must be on one of the {joints} joints, with 3 lengths "
                 "and 5 coefficients or none.",
                 code="wrong-shape",
             )
-        if not all(is_real(x) and math.isfinite(x) for x in numbers) or min(shape.lengths) <= 0.0:
+        if not all(is_real(x) and math.isfinite(x) for x in values) or min(shape.lengths) <= 0.0:
             raise BadArgument(
                 f"the medium acts on {short(repr(shape))}; its numbers must be finite, and its lengths positive.",
                 code="not-finite",
@@ -126,7 +130,7 @@ def check_medium(medium: Medium, joints: int) -> None:
 
 
 def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
-    """Raise unless all placements are finite and their matrices rotations, to six digits."""
+    """Raise an error unless all placements are finite and their matrices rotations, to six digits."""
     if not items:
         return
     for item in items:

@@ -14,19 +14,19 @@ from delassus.model.parts import Joint
 
 
 class Coordinates:
-    """What follows from the joints of a model alone."""
+    """Properties that follow from the joints of a model."""
 
     joints: tuple[Joint, ...]
 
     def joint_index(self, name: str) -> int:
         """The position of a joint in `joints`."""
-        raise TypeError(f"{type(self).__name__} does not say where the joint {name!r} is.")
+        raise TypeError(f"{type(self).__name__} does not define the index of joint {name!r}.")
 
     # --- counts and places --------------------------------------------------------------------------------------
 
     @property
     def independent(self) -> tuple[Joint, ...]:
-        """The joints that have coordinates of their own."""
+        """The joints with coordinates of their own."""
         return tuple(joint for joint in self.joints if joint.mimic is None)
 
     @cached_property
@@ -41,12 +41,12 @@ class Coordinates:
 
     @cached_property
     def q_starts(self) -> tuple[int, ...]:
-        """The first coordinate of every joint; a joint that mimics has those of its source."""
+        """The first coordinate of every joint; that of its source for a mimic joint."""
         return self._starts(lambda joint: joint.kind.nq)
 
     @cached_property
     def v_starts(self) -> tuple[int, ...]:
-        """The first velocity of every joint; a joint that mimics has those of its source."""
+        """The first velocity of every joint; that of its source for a mimic joint."""
         return self._starts(lambda joint: joint.kind.nv)
 
     def _starts(self, count: Callable[[Joint], int]) -> tuple[int, ...]:
@@ -57,12 +57,12 @@ class Coordinates:
         return tuple(starts[j.mimic.source] if j.mimic else s for j, s in zip(self.joints, starts, strict=True))
 
     def q_slice(self, joint: str) -> slice:
-        """Where the coordinates of a joint are in q; for a joint that mimics, those of its source."""
+        """The slice of a joint in q; that of its source for a mimic joint."""
         i = self.joint_index(joint)
         return slice(self.q_starts[i], self.q_starts[i] + self.joints[i].kind.nq)
 
     def v_slice(self, joint: str) -> slice:
-        """Where the velocities of a joint are in v, its torques in tau; for one that mimics, those of its source."""
+        """The slice of a joint in v and tau; that of its source for a mimic joint."""
         i = self.joint_index(joint)
         return slice(self.v_starts[i], self.v_starts[i] + self.joints[i].kind.nv)
 
@@ -99,10 +99,10 @@ class Coordinates:
     def configuration(
         self, coordinates: Mapping[str, ArrayLike] | None = None, /, **more: ArrayLike
     ) -> NDArray[np.float64]:
-        """The neutral configuration (nq,), but for the coordinates of some joints, given by name.
+        """The neutral configuration (nq,) with the coordinates of some joints replaced, by name.
 
         Names are the keys of a mapping, or keywords: `configuration({"left knee": 0.3}, elbow=0.2)`. A joint of one
-        coordinate takes a number [rad or m], others as many as they have: a free one x y z and a quaternion x y z w.
+        coordinate takes a scalar [rad or m], others an array; a free joint takes x y z and a quaternion x y z w.
         """
         q = self.neutral()
         for name, value in {**(coordinates or {}), **more}.items():
@@ -110,17 +110,17 @@ class Coordinates:
             if joint.mimic is not None:
                 source = self.joints[joint.mimic.source].name
                 raise BadArgument(
-                    f"joint {name!r} mimics {source!r} and has no coordinate: give that of {source!r}.",
+                    f"joint {name!r} mimics {source!r} and has no coordinate; pass that of {source!r}.",
                     code="bad-mimicry",
                 )
-            own = np.asarray(value, float)
-            if own.shape != (joint.kind.nq,) and not (own.ndim == 0 and joint.kind.nq == 1):
+            values = np.asarray(value, float)
+            if values.shape != (joint.kind.nq,) and not (values.ndim == 0 and joint.kind.nq == 1):
                 raise BadArgument(
-                    f"the coordinates of joint {name!r} have shape {own.shape}; a {joint.kind.label} joint has "
+                    f"the coordinates of joint {name!r} have shape {values.shape}; a {joint.kind.label} joint has "
                     f"{joint.kind.nq}.",
                     code="wrong-shape",
                 )
-            q[self.q_slice(name)] = own
+            q[self.q_slice(name)] = values
         return q
 
     def random_configuration(
@@ -128,7 +128,7 @@ class Coordinates:
     ) -> NDArray[np.float64]:
         """A random configuration (nq,), or `size` of them (size, nq).
 
-        It is within limits, and within ±π [rad] and ±1 [m] where they are wider than 100.
+        It is within limits, and within ±π [rad] and ±1 [m] if limits are wider than 100.
         """
         expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
         batch = () if size is None else tuple(np.atleast_1d(size).tolist())
@@ -141,20 +141,20 @@ class Coordinates:
             for k in _plain_coordinates(joint):
                 low = joint.lower[k] if joint.lower else -math.inf
                 high = joint.upper[k] if joint.upper else math.inf
-                drawn = q[..., start + k]
+                coordinate = q[..., start + k]
                 if high - low < 100.0:
                     q[..., start + k] = rng.uniform(low, high, batch)
-                elif not np.all((low <= drawn) & (drawn <= high)):
+                elif not np.all((low <= coordinate) & (coordinate <= high)):
                     nearest = rng.uniform(*_nearest_range(low, high), batch)
-                    q[..., start + k] = np.where((low <= drawn) & (drawn <= high), drawn, nearest)
+                    q[..., start + k] = np.where((low <= coordinate) & (coordinate <= high), coordinate, nearest)
         return q
 
 
 def _plain_coordinates(joint: Joint) -> list[int]:
-    """The coordinates of a joint that are no part of a quaternion."""
+    """The coordinates of a joint that are not part of a quaternion."""
     return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
 
 
 def _nearest_range(low: float, high: float) -> tuple[float, float]:
-    """The part of the range between two limits, at least one of them finite, within 1 of the one nearest to zero."""
+    """The part of a range with at least one finite limit that is within 1 of its point nearest to zero."""
     return (low, low + 1.0) if abs(low) < abs(high) else (high - 1.0, high)

@@ -20,13 +20,13 @@ from delassus.model.transmission import STATELESS, Actuator
 
 
 class Keyframe(NamedTuple):
-    """A state that a model's file names.
+    """A named state of a model's file.
 
     Attributes:
         q: (nq,) configuration [rad, m].
         v: (nv,) velocity [rad/s, m/s].
-        activation: (na,) of the actuators that have a state.
-        control: (nu,) of the actuators.
+        activation: (na,) activations of actuators with a state.
+        control: (nu,) controls of the actuators.
         time: [s].
     """
 
@@ -38,7 +38,7 @@ class Keyframe(NamedTuple):
 
 
 class Description(Coordinates):
-    """The joints, frames and postures of a model, found by their names."""
+    """Access to the joints, frames and postures of a model by name."""
 
     joints: tuple[Joint, ...]
     frame_list: tuple[Frame, ...]
@@ -66,28 +66,28 @@ class Description(Coordinates):
 
     @property
     def nu(self) -> int:
-        """Number of controls: of the actuators, or, without any, of the velocities of joints, a free base left out."""
+        """Number of controls: of the actuators, or, without any, of the velocities of joints except a free base."""
         return len(self.actuators) or len(self.actuated_velocities)
 
     @cached_property
     def actuated_velocities(self) -> tuple[int, ...]:
-        """The velocities that a model without actuators takes a torque for: those of its joints but free ones."""
-        found: list[int] = []
+        """The velocities with a torque in a model without actuators: those of all joints except free ones."""
+        indices: list[int] = []
         for joint, start in zip(self.joints, self.v_starts, strict=True):
             if joint.mimic is None and not isinstance(joint.kind, Free):
-                found += range(start, start + joint.kind.nv)
-        return tuple(found)
+                indices += range(start, start + joint.kind.nv)
+        return tuple(indices)
 
     driven_velocities = OldName("actuated_velocities")
 
     @property
     def shapes(self) -> tuple[Geometry, ...]:
-        """The shapes that may touch; `geometries` has those for drawing, too."""
+        """The collision shapes; `geometries` also includes visual ones."""
         return tuple(geometry for geometry in self.geometries if geometry.role == "collision")
 
     @property
     def mass(self) -> float:
-        """The mass [kg] of all bodies that joints carry; `base_inertia.mass` is that of what is fixed to the world."""
+        """The mass [kg] of all moving bodies; `base_inertia.mass` is that of bodies fixed to the world."""
         return sum(joint.inertia.mass for joint in self.joints)
 
     # --- names --------------------------------------------------------------------------------------------------
@@ -101,28 +101,29 @@ class Description(Coordinates):
         return {joint.name: k for k, joint in enumerate(self.joints)}
 
     def frame(self, name: str | Frame) -> Frame:
-        """A frame by its name; "world" is one of every model."""
+        """A frame by name; every model has "world"."""
         key = name.name if isinstance(name, Frame) else name
         if isinstance(key, str) and key == WORLD_FRAME.name and key not in self._frame_index:
             return WORLD_FRAME
         return self.frame_list[self.frame_index(name)]
 
     def frame_index(self, name: str | Frame) -> int:
-        """The position of a frame in `frame_list`, which need not have the world's."""
+        """The index of a frame in `frame_list`, which may not contain "world"."""
         key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
             if key == WORLD_FRAME.name:
                 raise BadArgument(
-                    f"the model does not list its frame {key!r}, which has no number: take its name.",
+                    f"the frame {key!r} is not in frame_list and has no index; use its name.",
                     code="unknown-frame",
                 )
             raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name], code="unknown-frame")
         return self._frame_index[key]
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
-        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error.
+        """The frames whose names match a pattern such as "*_foot", in the model's order; raises an error if there is
+        none.
 
-        The frame "world" is among them if the model lists it, as those from MJCF do, or if it is asked for by name.
+        The frame "world" is included if the model lists it, as those from MJCF do, or if it is requested by name.
         """
         expect("the pattern", pattern, str, '"*_foot"')
         if pattern == WORLD_FRAME.name:
@@ -141,7 +142,7 @@ class Description(Coordinates):
         return self._joint_index[name]
 
     def body_index(self, name: str) -> int:
-        """The joint that carries a body, by the joint's name, or by that of the link whose frame is the body's."""
+        """The index of the joint that carries a body, by the name of the joint or of a link with the same frame."""
         expect("the name of a body", name, str, f"{self.joints[0].name!r}" if self.joints else '"trunk"')
         if name in self._joint_index:
             return self._joint_index[name]
@@ -151,24 +152,24 @@ class Description(Coordinates):
         link = links[name]
         if link.joint == WORLD:
             raise BadArgument(
-                f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.",
+                f"the link {name!r} is fixed to the world, so its inertia has no effect.",
                 code="bad-parameter",
             )
         if link.placement != HERE:
             joint = self.joints[link.joint].name
             raise BadArgument(
-                f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
-                f"the name {joint!r}, which is that of the whole body.",
+                f"the link {name!r} is a part of the body of joint {joint!r}, which has another frame; use "
+                f"the name {joint!r} for the whole body.",
                 code="bad-parameter",
             )
         return link.joint
 
     def posture(self, name: str) -> NDArray[np.float64]:
-        """A configuration (nq,) by the name that the model's file gives it."""
+        """A configuration (nq,) named in the model's file."""
         return np.array(self._posture(name).q)
 
     def keyframe(self, name: str) -> Keyframe:
-        """All that the model's file says of a posture: configuration, velocity, activation, control, time."""
+        """A named state of the model's file: configuration, velocity, activation, control, time."""
         posture = self._posture(name)
         activations = sum(actuator.dynamics != STATELESS for actuator in self.actuators)
         return Keyframe(
@@ -181,14 +182,14 @@ class Description(Coordinates):
 
     def _posture(self, name: str) -> Posture:
         expect("the name of a posture", name, str, '"home"')
-        found = [posture for posture in self.postures if posture.name == name]
-        if not found:
+        matches = [posture for posture in self.postures if posture.name == name]
+        if not matches:
             raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
-        return found[0]
+        return matches[0]
 
 
 class HasModel:
-    """Something with a `model`."""
+    """Base class of objects with a `model`."""
 
     model: Description
 

@@ -22,7 +22,7 @@ from delassus.model.transmission import Tendon, prefix_transmissions, transmissi
 
 
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
-    """`other`, its world fixed to a frame of `model`."""
+    """`other` with its world fixed to a frame of `model`."""
     mount, shift = frame.placement * placement, len(model.joints)
     world = _world_name(other, prefix)
 
@@ -31,33 +31,33 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
 
     joints = list(model.joints)
     base = model.base_inertia
-    fixed = other.base_inertia.transform(mount)
+    base_inertia = other.base_inertia.transform(mount)
     if frame.joint == WORLD:
-        base = base + fixed
+        base = base + base_inertia
     else:
-        joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + fixed)
+        joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + base_inertia)
     for joint in other.joints:
-        parent, place = transform_part(joint.parent, joint.placement)
+        parent, placed = transform_part(joint.parent, joint.placement)
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
-        joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
-    theirs = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
+        joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=placed, mimic=mimic))
+    other_frames = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
     constraints = [prefix_equality(constraint, prefix, world) for constraint in other.constraints]
-    if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in theirs}:
-        theirs.append(replace(WORLD_FRAME, name=world))
+    if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in other_frames}:
+        other_frames.append(replace(WORLD_FRAME, name=world))
     _check_names(model, other, "joint", model.joints, [prefix + joint.name for joint in other.joints])
-    _check_names(model, other, "frame", model.frame_list, [f.name for f in theirs])
+    _check_names(model, other, "frame", model.frame_list, [f.name for f in other_frames])
     frames = list(model.frame_list)
-    for f in theirs:
-        on, place = transform_part(f.joint, f.placement)
-        frames.append(replace(f, joint=on, placement=place))
+    for f in other_frames:
+        on, placed = transform_part(f.joint, f.placement)
+        frames.append(replace(f, joint=on, placement=placed))
     shapes = list(model.geometries)
     for g in other.geometries:
-        on, place = transform_part(g.joint, g.placement)
-        shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
+        on, placed = transform_part(g.joint, g.placement)
+        shapes.append(replace(g, name=prefix + g.name, joint=on, placement=placed))
     immersed = list(model.medium.shapes)
     for shape in other.medium.shapes:
-        on, place = transform_part(shape.joint, shape.placement)
-        immersed.append(replace(shape, joint=on, placement=place))
+        on, placed = transform_part(shape.joint, shape.placement)
+        immersed.append(replace(shape, joint=on, placement=placed))
     medium = replace(model.medium if model.medium.is_felt else other.medium, shapes=tuple(immersed))
     actuators, tendons = prefix_transmissions(other.actuators, other.tendons, prefix)
     return replace(
@@ -85,38 +85,38 @@ def _prefix_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
 
 
 def _world_name(other: Model, prefix: str) -> str:
-    """What the frame of another model's world is called where that model is attached."""
+    """The name of the frame of another model's world after attaching that model."""
     return f"{prefix or f'{other.name}_'}{WORLD_FRAME.name}"
 
 
-def _check_names(model: Model, other: Model, what: str, ours: Sequence[Joint | Frame], theirs: Sequence[str]) -> None:
-    taken = {item.name for item in ours}
+def _check_names(model: Model, other: Model, label: str, ours: Sequence[Joint | Frame], theirs: Sequence[str]) -> None:
+    used_names = {item.name for item in ours}
     for name in theirs:
-        if name in taken:
+        if name in used_names:
             raise BadArgument(
-                f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes its "
+                f"{model.name!r} has a {label} {name!r} already: attach {other.name!r} with a prefix that makes "
                 "names differ.",
                 code="duplicate-name",
             )
 
 
 def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
-    """The model without some joints, which stay where they are in the configuration q."""
+    """The model without some joints, which are fixed at the configuration q."""
     if q.shape != (model.nq,):
         raise BadArgument(f"the configuration has shape {q.shape}, the model needs ({model.nq},).", code="wrong-shape")
     for i, joint in enumerate(model.joints):
         if joint.mimic is not None and i in locked and joint.mimic.source not in locked:
             raise BadArgument(
-                f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that one, or load "
+                f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that joint, or load "
                 'the model with mimic="ignore".',
                 code="bad-mimicry",
             )
     locked = locked | {i for i, joint in enumerate(model.joints) if joint.mimic and joint.mimic.source in locked}
-    where: list[tuple[int, Placement]] = []  # the new joint that carries each old joint's body, and the body there
+    where: list[tuple[int, Placement]] = []  # new joint and placement of each old joint's body
     joints: list[Joint] = []
     base = model.base_inertia
-    kept = [i for i in range(len(model.joints)) if i not in locked]
-    number = {i: k for k, i in enumerate(kept)}
+    remaining = [i for i in range(len(model.joints)) if i not in locked]
+    number = {i: k for k, i in enumerate(remaining)}
     for i, joint in enumerate(model.joints):
         parent, body = (WORLD, HERE) if joint.parent == WORLD else where[joint.parent]
         placement = body * joint.placement
@@ -159,19 +159,18 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
 
 
 def _merge_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
-    """The compensated mass of two bodies that are one, and where it is."""
+    """The mass and center of gravity compensation of two merged bodies."""
     shares = [Inertia.of(m[0], m[1:]) for m in (parent.gravity_compensation, joint.gravity_compensation) if m]
     if not joint.gravity_compensation:
         return parent.gravity_compensation
     shares[-1] = shares[-1].transform(placement)
-    whole = shares[0] + shares[1] if len(shares) > 1 else shares[0]
-    return (whole.mass, *whole.com)
+    total = shares[0] + shares[1] if len(shares) > 1 else shares[0]
+    return (total.mass, *total.com)
 
 
 def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
-    """The constraints that still make sense: without couplings between joints that are locked both, or
-    of tendons over them."""
-    kept = []
+    """The remaining constraints, without couplings whose joints or tendons are all locked."""
+    remaining = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
             joints = {constraint.follower, constraint.leader} - {None}
@@ -184,21 +183,21 @@ def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Ten
                     code="bad-mimicry",
                 )
         if isinstance(constraint, TendonCoupling):
-            left = {tendon.name for tendon in tendons}
-            if not {constraint.follower, constraint.leader} - {None} <= left:
+            tendon_names = {tendon.name for tendon in tendons}
+            if not {constraint.follower, constraint.leader} - {None} <= tendon_names:
                 continue
-        kept.append(constraint)
-    return tuple(kept)
+        remaining.append(constraint)
+    return tuple(remaining)
 
 
 def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:
     joint, start = model.joints[i], model.q_starts[i]
-    own = q[start : start + joint.kind.nq].tolist()
-    return [joint.mimic.ratio * x + joint.mimic.offset for x in own] if joint.mimic else own
+    coordinates = q[start : start + joint.kind.nq].tolist()
+    return [joint.mimic.ratio * x + joint.mimic.offset for x in coordinates] if joint.mimic else coordinates
 
 
 def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
-    """The body's frame in the joint's, for some coordinates."""
+    """The placement of the body in the joint's frame, for given coordinates."""
     result, at = HERE, 0
     for motion, axis, pitch in joint.kind.elements:
         turn = Placement.of(rotation_to_axis(axis))
@@ -208,7 +207,7 @@ def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
 
 
 def _elementary(motion: JointMotion, pitch: float, x: list[float]) -> Placement:
-    """The frame that an elementary motion has moved, in the one at rest."""
+    """The displacement of an elementary motion."""
     if motion.has_quaternion and not np.linalg.norm(x[-4:]) > 0.0:
         raise BadArgument("a joint cannot be locked at a quaternion of length zero.", code="zero-direction")
     result = HERE

@@ -1,7 +1,7 @@
 """Equality constraints of model files, as frozen data.
 
-They name frames and joints of the model that carries them in `Model.constraints`. How stiff a file wants them is not
-kept: they are meant exactly.
+They name frames and joints of the model that carries them in `Model.constraints`. The stiffness in a file is not used
+here: these constraints are rigid.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class WeldEquality:
 
 @dataclass(frozen=True)
 class PolynomialCoupling:
-    """A coordinate that is a polynomial of another: y - r₁ = Σ cₖ (x - r₂)ᵏ. Without a leader, y is held at r₁ + c₀.
+    """A coordinate is a polynomial of another: y - r₁ = Σ cₖ (x - r₂)ᵏ. Without a leader, y is fixed at r₁ + c₀.
 
     Attributes:
-        name: That of the constraint.
+        name: Name of the constraint.
         follower: The joint or tendon y.
         leader: The joint or tendon x, or None.
         coefficients: c₀ … c₄ [rad or m per power of rad or m].
@@ -52,23 +52,23 @@ class PolynomialCoupling:
 
 
 class JointCoupling(PolynomialCoupling):
-    """Of two joints, each of one coordinate."""
+    """A coupling of two joints, each of one coordinate."""
 
 
 class TendonCoupling(PolynomialCoupling):
-    """Of the lengths of two tendons."""
+    """A coupling of the lengths of two tendons."""
 
 
 Equality: TypeAlias = Connect | WeldEquality | JointCoupling | TendonCoupling
 
 
 def ends(equality: Equality) -> tuple[str, ...]:
-    """The frames that it ties together."""
+    """The frames that it connects."""
     return (equality.frame1, equality.frame2) if isinstance(equality, Connect | WeldEquality) else ()
 
 
 def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
-    """The equality with a prefix on the names of frames and joints; the frame "world" is called `world`."""
+    """The equality with a prefix on the names of frames and joints; the frame "world" is renamed `world`."""
     if isinstance(equality, PolynomialCoupling):
         leader = None if equality.leader is None else prefix + equality.leader
         return replace(equality, name=prefix + equality.name, follower=prefix + equality.follower, leader=leader)
@@ -77,10 +77,10 @@ def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
 
 
 def describe_equality(equality: Equality) -> str:
-    """One line for people."""
+    """A one-line description."""
     if isinstance(equality, PolynomialCoupling):
         of = "" if equality.leader is None else f" by {equality.leader}"
-        numbers = ", ".join(f"{c:g}" for c in equality.coefficients)
-        return f"{equality.name}: {equality.follower} is given{of}, coefficients {numbers}"
+        coefficients = ", ".join(f"{c:g}" for c in equality.coefficients)
+        return f"{equality.name}: {equality.follower} is given{of}, coefficients {coefficients}"
     verb = "is connected to" if isinstance(equality, Connect) else "is welded to"
     return f"{equality.name}: {equality.frame1} {verb} {equality.frame2}"

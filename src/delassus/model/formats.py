@@ -3,8 +3,8 @@
     @register_format("sdf", suffixes=(".sdf", ".world"), root_tag="sdf", options=("packages",))
     def read_sdf(data: str | bytes, file: str, *, packages: Packages = ()) -> Model: ...
 
-A format is chosen by its name, else by the tag of the root element of an XML document, else by the suffix of the file.
-An option that the format does not take is refused here, with those that it takes.
+A format is selected by its name, else by the tag of the root element of an XML document, else by the suffix of the
+file. Unsupported options raise an error that lists the supported ones.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from delassus.errors import UnknownOption, short
 from delassus.model.model import Model
 
 Reader: TypeAlias = Callable[..., Model]
-"""`read(data, file, **options)`: the model of a document.
+"""`read(data, file, **options)` returns the model of a document.
 
-`data` is its text, or the bytes of a file; `file` the path of that file or "<string>", for messages and to find files
-beside it; `options` are those of the format, by their names.
+`data` is its text, or the bytes of a file; `file` is the path of that file or "<string>", for messages and for files
+relative to it; `options` are those of the format, by name.
 """
 
 R = TypeVar("R", bound=Reader)
@@ -32,12 +32,12 @@ class Format:
     """A file format.
 
     Attributes:
-        name: What `load(..., format=name)` takes.
+        name: Name for `load(..., format=name)`.
         read: Its reader.
-        suffixes: Of its files, such as ".urdf", in lower case.
+        suffixes: File suffixes, such as ".urdf", in lower case.
         root_tag: The root element of its documents, if they are XML.
-        options: Names of the options that its reader takes.
-        remedies: What to do instead of giving an option that it does not take, by the name of the option.
+        options: Names of the options of its reader.
+        remedies: Remedies for unsupported options, by name.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Format:
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def refusal(self, names: Iterable[str]) -> str | None:
-        """A sentence on the first option that the reader does not take; None if it takes them all."""
+        """A sentence on the first unsupported option; None if all are supported."""
         for name in names:
             if name not in self.options:
                 remedy = self.remedies.get(name, "leave it out")
@@ -58,7 +58,7 @@ class Format:
 
 
 FORMATS: Final[dict[str, Format]] = {}
-"""All formats by their names."""
+"""All formats by name."""
 
 
 def register_format(
@@ -69,14 +69,14 @@ def register_format(
     options: Iterable[str] = (),
     remedies: Mapping[str, str] | None = None,
 ) -> Callable[[R], R]:
-    """Make a function the reader of a file format, so that `load` reads such files.
+    """Decorate a function as the reader of a file format for `load`.
 
     Args:
-        name: Of the format, for `load(..., format=name)`.
-        suffixes: Of its files, such as (".sdf", ".world").
-        root_tag: The tag of its root element, if its documents are XML; it decides before the suffix does.
-        options: Names of keyword arguments that the reader takes from `load`.
-        remedies: For options that users may expect and it does not take: what to do instead.
+        name: Name of the format, for `load(..., format=name)`.
+        suffixes: File suffixes, such as (".sdf", ".world").
+        root_tag: The tag of its root element, if its documents are XML; it takes precedence over the suffix.
+        options: Names of the reader's keyword arguments, for `load`.
+        remedies: Remedies for options that users may expect but that are not supported.
 
     >>> import pathlib, tempfile
     >>> @dl.model.register_format("rods", suffixes=[".rods"])
@@ -90,16 +90,16 @@ def register_format(
     endings = tuple(str(suffix).lower() for suffix in suffixes)
     for ending in endings:
         if not ending.startswith("."):
-            raise ValueError(f"the suffix {ending!r} of the format {name!r} lacks its dot: write {'.' + ending!r}.")
+            raise ValueError(f"the suffix {ending!r} of the format {name!r} needs a dot: {'.' + ending!r}.")
 
     def register(read: R) -> R:
         new = Format(name, read, endings, root_tag, tuple(options), dict(remedies or {}))
         for other in FORMATS.values():
             if other.name == name and _home(other.read) != _home(read):
-                raise ValueError(f"the format {name!r} is registered already: choose another name.")
+                raise ValueError(f"the format {name!r} is already registered; choose another name.")
             shared = {*endings} & {*other.suffixes} or ({root_tag} & {other.root_tag} - {""})
             if shared and other.name != name:
-                raise ValueError(f"{min(shared)!r} belongs to the format {other.name!r}: {name!r} needs another.")
+                raise ValueError(f"{min(shared)!r} belongs to the format {other.name!r}; choose another for {name!r}.")
         FORMATS[name] = new
         return read
 
@@ -107,17 +107,17 @@ def register_format(
 
 
 def _home(read: Reader) -> tuple[str, str]:
-    """Where a reader is defined: a notebook's cell that runs again registers its reader anew."""
+    """Where a reader is defined, so that a notebook cell can register its reader again."""
     return read.__module__, read.__qualname__
 
 
 def format_named(name: object) -> Format:
-    """The format of a name."""
-    found = FORMATS.get(name) if isinstance(name, str) else None
-    if found is None:
-        known = ", ".join(map(repr, sorted(FORMATS)))
-        raise UnknownOption(f"format is {short(repr(name))}; it must be None or one of {known}.")
-    return found
+    """The format with a name."""
+    entry = FORMATS.get(name) if isinstance(name, str) else None
+    if entry is None:
+        valid = ", ".join(map(repr, sorted(FORMATS)))
+        raise UnknownOption(f"format is {short(repr(name))}; it must be None or one of {valid}.")
+    return entry
 
 
 def detect_format(tag: str, file: str, default: str) -> Format:

@@ -1,15 +1,15 @@
 """Types of joints: their numbers of coordinates and the elementary motions that compose them.
 
-Coordinates `q` and velocities `v` follow Pinocchio, except that an unbounded angle is one number: revolute, continuous,
-prismatic and helical joints have one coordinate, universal and cylindrical ones two; a planar joint has (x, y, angle)
-and its velocity (vx, vy, ω) in the moving body's axes; a spherical joint has a unit quaternion (x, y, z, w) and its
-angular velocity in the body's axes; a free joint (translation, quaternion) and (linear, angular) velocity, both in the
-body's axes.
+Coordinates `q` and velocities `v` follow Pinocchio, except that an unbounded angle is one coordinate. Revolute,
+continuous, prismatic and helical joints have one coordinate, universal and cylindrical ones two. A planar joint has (x,
+y, angle) and its velocity (vx, vy, ω) in the moving body's axes; a spherical joint has a unit quaternion (x, y, z, w)
+and its angular velocity in body axes; a free joint has (translation, quaternion) and (linear, angular) velocity, both
+in body axes.
 
-Axes are directions: of any length but zero, kept with length 1.
+Axes are normalized; they must not be zero.
 
-Universal and cylindrical joints are two elementary ones in a row. Every elementary joint moves along or about the z
-axis of its own frame, so algorithms need to know only the motions of `motions`.
+Universal and cylindrical joints are two elementary joints in series. Every elementary joint moves along or about the z
+axis of its own frame, so algorithms need to support only the motions of `motions`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Z: Vector = (0.0, 0.0, 1.0)
 
 
 class JointKind:
-    """A kind of joint, a frozen dataclass: its elements say all else; `directions` are its fields that are axes.
+    """A joint type, a frozen dataclass defined by its elements; `directions` are its fields that are axes.
 
     >>> isinstance(dl.model.Revolute(), dl.model.JointKind)
     True
@@ -63,16 +63,16 @@ class JointKind:
 
     @property
     def parts(self) -> tuple[tuple[JointMotion, int, int], ...]:
-        """The motions of the elements, each with the first of its coordinates and of its velocities in the joint."""
-        found, q, v = [], 0, 0
+        """The motions of the elements, with their offsets in the joint's coordinates and velocities."""
+        parts_list, q, v = [], 0, 0
         for motion, _, _ in self.elements:
-            found.append((motion, q, v))
+            parts_list.append((motion, q, v))
             q, v = q + motion.nq, v + motion.nv
-        return tuple(found)
+        return tuple(parts_list)
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """The coordinates (nq,) at which it has not moved: zero, and (0, 0, 0, 1) where they are a quaternion."""
+        """The coordinates (nq,) of zero displacement: zero, and (0, 0, 0, 1) for a quaternion."""
         return tuple(chain.from_iterable(motion.neutral for motion, _, _ in self.elements))
 
     @property
@@ -88,7 +88,7 @@ class JointKind:
 
 @dataclass(frozen=True)
 class Revolute(JointKind):
-    """Turns about an axis; `continuous` says that it may do so without end, which changes nothing but its limits.
+    """Rotation about an axis; `continuous` joints have no limits.
 
     >>> dl.model.Revolute((0.0, 1.0, 0.0)).nv
     1
@@ -107,7 +107,7 @@ class Revolute(JointKind):
 
 @dataclass(frozen=True)
 class Prismatic(JointKind):
-    """Slides along an axis.
+    """Translation along an axis.
 
     >>> dl.model.Prismatic((1.0, 0.0, 0.0)).nv
     1
@@ -125,7 +125,7 @@ class Prismatic(JointKind):
 
 @dataclass(frozen=True)
 class Helical(JointKind):
-    """Turns about an axis and moves `pitch` [m/rad] along it.
+    """Rotation about an axis with a translation of `pitch` [m/rad] along it.
 
     >>> dl.model.Helical(pitch=0.01).pitch
     0.01
@@ -150,7 +150,7 @@ class Helical(JointKind):
 
 @dataclass(frozen=True)
 class Universal(JointKind):
-    """Turns about a first axis, then about a second one that turned with it.
+    """Rotation about a first axis, then about a second one that moves with the first.
 
     >>> dl.model.Universal().nv
     2
@@ -163,13 +163,13 @@ class Universal(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """Two revolute ones."""
+        """Two revolute elements."""
         return ((REVOLUTE, self.first, 0.0), (REVOLUTE, self.second, 0.0))
 
 
 @dataclass(frozen=True)
 class Cylindrical(JointKind):
-    """Slides along an axis and turns about it.
+    """Translation along and rotation about an axis.
 
     >>> dl.Model("bolt", (dl.Joint("bolt", dl.Cylindrical(), inertia=dl.Inertia.of(1.0, rotational=np.eye(3))),)).nv
     2
@@ -181,13 +181,13 @@ class Cylindrical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """A prismatic and a revolute one."""
+        """A prismatic and a revolute element."""
         return ((PRISMATIC, self.axis, 0.0), (REVOLUTE, self.axis, 0.0))
 
 
 @dataclass(frozen=True)
 class Translation(JointKind):
-    """Moves along x, y and z of the joint's frame.
+    """Translation along x, y and z of the joint's frame.
 
     >>> dl.model.Translation().nv
     3
@@ -203,7 +203,8 @@ class Translation(JointKind):
 
 @dataclass(frozen=True)
 class Planar(JointKind):
-    """Moves in the plane across `normal` and turns about it; x and y are the axes of `rotation_to_axis(normal)`.
+    """Motion in the plane perpendicular to `normal` and rotation about it; x and y are the axes of
+    `rotation_to_axis(normal)`.
 
     >>> dl.model.Planar().nv
     3
@@ -221,7 +222,7 @@ class Planar(JointKind):
 
 @dataclass(frozen=True)
 class Spherical(JointKind):
-    """Turns about all axes.
+    """Rotation about a point.
 
     >>> dl.model.Spherical().nq, dl.model.Spherical().nv
     (4, 3)
@@ -254,19 +255,19 @@ class Free(JointKind):
 
 
 def direction(axis: Vector) -> Vector:
-    """An axis with length 1; one that has it already, but for rounding, is kept to the bit."""
+    """Normalize an axis; one of unit length, up to rounding, is returned unchanged."""
     axis = vector(axis)
     length = math.hypot(*axis)
     if not (0.0 < length < math.inf):
         raise BadArgument(f"the axis {tuple(axis)} has no direction: its length is {length:g}.", code="zero-direction")
-    if length < 1e-290:  # so short that the length lacks digits
+    if length < 1e-290:  # the length would be inaccurate
         largest = max(map(abs, axis))
         return direction(vector([x / largest for x in axis]))
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 
 def rotation_to_axis(axis: Vector) -> NDArray[np.float64]:
-    """A rotation whose third column is a unit axis; an exact permutation of ±1 where the axis is one of ±x, ±y, ±z."""
+    """A rotation whose third column is a unit axis; an exact signed permutation for ±x, ±y, ±z."""
     a = np.array(axis)
     k = int(np.argmax(abs(a)))
     first = np.zeros(3)

@@ -1,8 +1,7 @@
-"""A model as algorithms see it: a chain of elementary joints, each about or along an axis of its own link.
+"""A model as algorithms use it: elementary joints, each about or along the z axis of its own link.
 
-Joints of several elements (universal, cylindrical) become several links, all but the last massless. The axes of a
-link are those of its body turned by a constant so that the joint's axis is z; frames and inertias are turned with
-it, so nothing is lost.
+Joints of several elements (universal, cylindrical) become several links, all but the last massless. The axes of a link
+are those of its body, rotated such that the joint's axis is z; frames and inertias are rotated as well.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 class Link:
     """An elementary joint and the link it moves.
 
-    `placement` is the link's frame, before the motion, in the parent link's. `q` and `v` are the first of its
-    coordinates and velocities; they count `ratio` times, plus `offset`, where the joint mimics another.
+    `placement` is the link's frame in the parent link's, at zero displacement. `q` and `v` are the first of its
+    coordinates and velocities; for a mimic joint they are multiplied by `ratio` and shifted by `offset`.
     """
 
     parent: int
@@ -48,7 +47,7 @@ class Link:
 
     @property
     def has_rotor(self) -> bool:
-        """Whether rotor inertia is, or may be, felt: one that comes at run time is not known to be zero."""
+        """Whether rotor inertia may be nonzero, as it is for one that is a run-time parameter."""
         return not all(isinstance(x, (int, float)) and x == 0.0 for x in self.armature)
 
     @property
@@ -67,7 +66,7 @@ class Links:
     mimics: bool
 
     def place(self, joint: int, placement: Placement) -> tuple[int, Placement]:
-        """A frame given on a joint's body (or the world): its link and its placement there."""
+        """The link and placement of a frame given on a joint's body (or the world)."""
         if joint == WORLD:
             return WORLD, placement
         link, body = self.bodies[joint]
@@ -92,7 +91,7 @@ def links_of(model: Model) -> Links:
 
 
 _of_traced: WeakKeyDictionary[TracedModel, Links] = WeakKeyDictionary()
-"""Links of models that are compared by identity, as long as these live."""
+"""Links of models by identity, as long as the models exist."""
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +100,7 @@ def _cached_links(model: Model) -> Links:
 
 
 def make_links(model: Model) -> Links:
-    """The elementary joints of a model, made anew."""
+    """The elementary joints of a model, without cache."""
     links: list[Link] = []
     bodies: list[tuple[int, Placement]] = []
     for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):

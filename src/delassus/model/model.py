@@ -1,6 +1,6 @@
-"""Models of robots: frozen data, compared by content. Their values may be constants, parameters or traced.
+"""Models of robots: frozen data, compared by content. Values may be constants, parameters or traced.
 
-`Model` makes a `ParametricModel` of itself, which makes a `TracedModel` while a kernel is traced: each knows the next.
+`Model.parametric` creates a `ParametricModel`, which creates a `TracedModel` while a kernel is traced.
 """
 
 from __future__ import annotations
@@ -46,15 +46,14 @@ from delassus.model.transmission import Actuator, Tendon
 
 @dataclass(frozen=True, eq=False)
 class Model(Description):
-    """A robot. Parents come before their children. Equal if their content is, whatever made them.
+    """A robot. Parents come before their children. Models with equal content are equal.
 
-    `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
-    `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
-    for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
-    [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact. `medium` is the gas or liquid
-    around the robot.
-    `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
-    whatever simulates the model warns of.
+    `base_inertia` is the inertia of bodies fixed to the world, used when the model is attached to another one.
+    `constraints`, `actuators`, `tendons`, `postures` and `contact_rules` are those of the model's file.
+    `describes_world` is true for files of a whole world, such as MJCF: their planes are the ground, and without one
+    there is none. `time_step` [s] is that of the file. `impedances` are the softness parameters of rows in MuJoCo's
+    contact law. `medium` is the gas or liquid around the robot. `warnings` are sentences on doubtful values in the
+    file, `omissions` on features that are not supported, which simulators of the model report as warnings.
 
     >>> print(dl.load("pendulum").nv)
     1
@@ -94,16 +93,15 @@ class Model(Description):
         for item in placed:
             if not WORLD <= item.joint < len(self.joints):
                 raise BadArgument(
-                    f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
+                    f"{item.name!r} is on joint number {item.joint}, which does not exist: the model has "
                     f"{len(self.joints)}, and -1 is the world.",
                     code="not-a-tree",
                 )
         for frame in self.frame_list:
             if frame.name == WORLD_FRAME.name and not is_world(frame.joint, frame.placement):
                 raise BadArgument(
-                    f"a frame {frame.name!r} is elsewhere: on joint number {frame.joint}, at "
-                    f"{frame.placement.translation} m; in every model {frame.name!r} is the world itself, so give this "
-                    "frame another name.",
+                    f"a frame {frame.name!r} is on joint number {frame.joint}, at {frame.placement.translation} m; but "
+                    f"{frame.name!r} is the name of the world; give this frame another name.",
                     code="duplicate-name",
                 )
         if not all(map(math.isfinite, self.gravity)):
@@ -114,10 +112,15 @@ class Model(Description):
         check_inertia("what is fixed to the world", self.base_inertia)
         check_medium(self.medium, len(self.joints))
         check_placements((*self.joints, *placed))
-        for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
+        for part_type, names in (
+            ("joint", [j.name for j in self.joints]),
+            ("frame", [f.name for f in self.frame_list]),
+        ):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise BadArgument(f"the model has more than one {what} named {repeated[0]!r}.", code="duplicate-name")
+                raise BadArgument(
+                    f"the model has more than one {part_type} named {repeated[0]!r}.", code="duplicate-name"
+                )
 
     def _check_mimic(self, joint: Joint) -> None:
         if joint.mimic is None:
@@ -134,7 +137,7 @@ class Model(Description):
             )
         if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
             raise BadArgument(
-                f"joint {joint.name!r} mimics {source.name!r} with numbers that are not finite: ratio "
+                f"joint {joint.name!r} mimics {source.name!r} with values that are not finite: ratio "
                 f"{joint.mimic.ratio:g}, offset {joint.mimic.offset:g}.",
                 code="bad-mimicry",
             )
@@ -149,7 +152,7 @@ class Model(Description):
 
     @cached_property
     def _identity(self) -> Any:
-        """The digest of the content; the content itself where it has a kind of joint that is not of this package."""
+        """The digest of the content, or the content itself if it has user-defined joint types."""
         content = tuple(getattr(self, part.name) for part in fields(Model) if part.compare)
         digest = content_digest(content)
         if digest is None and not is_frozen(content):
@@ -160,7 +163,7 @@ class Model(Description):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, the same in every process; models with kinds of joints of a user's have none."""
+        """SHA-256 of the content, the same in every process; models with user-defined joint types have none."""
         return self._identity if isinstance(self._identity, str) else ""
 
     def __eq__(self, other: object) -> bool:
@@ -175,11 +178,11 @@ class Model(Description):
     # --- editing: each gives a new model ------------------------------------------------------------------------
 
     def attach(self, other: Model, frame: str | Frame, placement: Placement = HERE, prefix: str = "") -> Model:
-        """Another model, fixed with its world to a frame of this one: a hand on a wrist.
+        """Attach another model by fixing its world to a frame of this one, such as a hand to a wrist.
 
-        Its joints, frames, constraints, actuators and tendons come after this one's, their names after `prefix`.
-        Postures are lost, since they lack the new coordinates. Its frame "world", if it has one or its constraints
-        mention it, is called hand_world after a prefix "hand_", or, without a prefix, after the other model.
+        Its joints, frames, constraints, actuators and tendons follow those of this model, with names after `prefix`.
+        Postures are dropped, since they lack the new coordinates. Its frame "world", if listed or used by constraints,
+        is renamed after the prefix ("hand_world" for "hand_"), or after the other model.
         """
         from delassus.model.editing import attach
 
@@ -189,10 +192,10 @@ class Model(Description):
         return attach(self, other, self.frame(frame), placement, prefix)
 
     def lock(self, *joints: str, q: ArrayLike | None = None) -> Model:
-        """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
+        """Fix joints at the configuration q (nq,), or at the neutral one.
 
-        What they carry becomes a part of what carries them; their frames stay. Joints that mimic a locked one are
-        locked as well. Their actuators go, and so do tendons over them, and postures, which have other coordinates.
+        Their bodies merge with the parents' bodies; their frames are kept. Mimic joints of a locked one are locked as
+        well. Their actuators, tendons over them, and postures are dropped.
         """
         from delassus.model.editing import lock
 
@@ -201,14 +204,14 @@ class Model(Description):
         )
 
     def with_frame(self, name: str, on: str | Frame, placement: Placement = HERE) -> Model:
-        """The model with one more frame, placed on another one."""
+        """Add a frame, placed relative to another one."""
         expect("the name of a frame", name, str, '"tool"')
         _expect_placement(placement)
         base = self.frame(on)
         return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
-        """The model where gravity is another acceleration (3,) [m/s²], in the world's axes."""
+        """Replace the acceleration of gravity (3,) [m/s²], in world axes."""
         g = np.asarray(gravity, float)
         if g.shape != (3,):
             raise BadArgument(
@@ -218,27 +221,27 @@ class Model(Description):
         return replace(self, gravity=vector(g))
 
     def with_inertia(self, body: str, inertia: Inertia) -> Model:
-        """The model with another inertia of a body, which is all that is fixed to it; named as in `body_index`."""
+        """Replace the inertia of a body, including everything fixed to it; names as in `body_index`."""
         expect("the inertia", inertia, Inertia, "Inertia(mass=1.0)")
         i = self.body_index(body)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
 
     def parametric(self, *names: str) -> ParametricModel:
-        """The model with some constants as parameters, which every kernel takes as an input, per item of a batch.
+        """Turn constants of the model into parameters, inputs of every kernel, one set for each state of a batch.
 
         Names are "gravity", "inertia:trunk", "placement:hip", "frame:foot", "armature:knee", patterns such as
-        "inertia:*_knee", and kinds alone for all there are; see `delassus.model.parametric`.
+        "inertia:*_knee", or types alone for all parts; see `delassus.model.parametric`.
         """
         return ParametricModel(self, names)
 
 
 class TracedModel(Model):
-    """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
+    """A model with traced values, which are not checked.
 
-    `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
-    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters`
-    (nparameters,) are those that it has.
+    `sample` is a model of constants with the same structure, with inertia wherever parameters may add some, for
+    decisions at compile time. `origin` is the model with parameters that it comes from, and `parameters` (nparameters,)
+    are its values.
     """
 
     sample: Model
@@ -247,9 +250,9 @@ class TracedModel(Model):
 
     @classmethod
     def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
-        """A model with the fields of `sample`, but for those given."""
-        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
-        model = cls(**own | fields)
+        """A model with the fields of `sample`, some of them replaced."""
+        sample_fields = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
+        model = cls(**sample_fields | fields)
         for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
             object.__setattr__(model, name, value)
         return model
@@ -267,13 +270,13 @@ class TracedModel(Model):
 
 
 def sample_of(model: Model) -> Model:
-    """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
+    """A model of constants: the model itself, unless some of its values are traced."""
     return model.sample if isinstance(model, TracedModel) else model
 
 
 @dataclass(frozen=True)
 class ParametricModel(HasModel, Parametric):
-    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
+    """A model and the `names` of its constants that are parameters; frozen and compared by content.
 
     >>> dl.load("pendulum").parametric("gravity").nparameters
     3
@@ -290,9 +293,9 @@ class ParametricModel(HasModel, Parametric):
                 f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.",
                 code="missing-argument",
             )
-        chosen = [part.name for part in self.parts]
+        selected = [part.name for part in self.parts]
         bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
-        for name, count in Counter(chosen).items():
+        for name, count in Counter(selected).items():
             if count > 1:
                 raise BadArgument(
                     f"the parameter {name!r} is selected more than once, by {', '.join(self.names)}.",
@@ -302,7 +305,7 @@ class ParametricModel(HasModel, Parametric):
             if count > 1:
                 body = self.model.joints[k].name
                 raise BadArgument(
-                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first.",
+                    f"'mass:{body}' and 'inertia:{body}' exclude each other: an inertia includes the mass.",
                     code="conflicting-arguments",
                 )
 
@@ -318,7 +321,7 @@ class ParametricModel(HasModel, Parametric):
 
     @cached_property
     def _groups(self) -> tuple[tuple[Part, ...], ...]:
-        """The parts that each name stands for."""
+        """The parts of each name."""
         groups: list[tuple[Part, ...]] = []
         for name in self.names:
             groups.append(parts_named(self.model, name, start=groups[-1][-1].at.stop if groups else 0))
@@ -326,22 +329,22 @@ class ParametricModel(HasModel, Parametric):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All parameters by what they belong to, in their order."""
+        """All parts with parameters, in order."""
         return tuple(part for group in self._groups for part in group)
 
     @property
     def slices(self) -> Mapping[str, slice]:
-        """Where the parameters of each name are."""
-        # Not kept: a view that cannot be changed cannot be pickled either.
-        ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
-        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
+        """The slice of each name in the parameters."""
+        # Not cached: a read-only view cannot be pickled.
+        bounds = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
+        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, bounds, strict=True)})
 
     def parameters(self) -> NDArray[np.float64]:
-        """The parameters (nparameters,) that the model has as its constants."""
+        """The parameters (nparameters,) with the model's constants as values."""
         return np.concatenate([default_parameters(self.model, part.kind, part.index) for part in self.parts])
 
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
-        """Parameters (…, nparameters) from arrays by name, which broadcast; those of the model where none are given."""
+        """Parameters (…, nparameters) from arrays by name, which broadcast; those not given keep the model's values."""
         arrays = {name: np.asarray(value, float) for name, value in values.items()}
         slices = self.slices
         for name, array in arrays.items():
@@ -350,7 +353,7 @@ class ParametricModel(HasModel, Parametric):
             size = slices[name].stop - slices[name].start
             if array.shape[-1:] != (size,):
                 raise BadArgument(
-                    f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).", code="wrong-shape"
+                    f"the parameter {name!r} has shape {array.shape}; it must be (…, {size}).", code="wrong-shape"
                 )
         batch = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
         packed = np.broadcast_to(self.parameters(), (*batch, self.nparameters)).copy()
@@ -359,20 +362,20 @@ class ParametricModel(HasModel, Parametric):
         return packed
 
     def with_parameters(self, parameters: Traced) -> Model:
-        """The model with these parameters (nparameters,) as its constants: of plain numbers, if these are plain."""
+        """The model with these parameters (nparameters,) as constants; plain if these are plain."""
         if trace_of(parameters) is not None:
             fields = substitute_parameters(self.model, self.parts, parameters, TRACED)
             return TracedModel.like(self.sample, self, parameters, **fields)
-        given = np.asarray(parameters, float)
-        if given.shape != (self.nparameters,):
+        values = np.asarray(parameters, float)
+        if values.shape != (self.nparameters,):
             raise BadArgument(
-                f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).", code="wrong-shape"
+                f"the parameters have shape {values.shape}; they must be ({self.nparameters},).", code="wrong-shape"
             )
-        return replace(self.model, **substitute_parameters(self.model, self.parts, given, PLAIN))
+        return replace(self.model, **substitute_parameters(self.model, self.parts, values, PLAIN))
 
     @cached_property
     def sample(self) -> Model:
-        """The model, with mass and rotor inertia wherever the parameters may give some and it has none."""
+        """The model with mass and rotor inertia wherever the parameters may add some."""
         joints = list(self.model.joints)
         for part in self.parts:
             if part.kind in ("mass", "inertia"):

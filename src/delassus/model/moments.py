@@ -6,8 +6,8 @@ import numpy as np
 
 from delassus.model.placement import Inertia
 
-# Files round inertias to few digits, and those of point masses to noise: what is below this part of the largest moment
-# plus that of a radius of gyration of 0.1 mm is no violation.
+# Files round inertias to few digits, and those of point masses to noise: violations below this fraction of the
+# largest moment, plus the moment of a radius of gyration of 0.1 mm, are ignored.
 _ROUNDING = 1e-6
 _TINY_RADIUS = 1e-4
 
@@ -25,7 +25,7 @@ def negative_moment(body: Inertia) -> float | None:
 
 
 def violates_triangle(body: Inertia) -> bool:
-    """Whether one principal moment exceeds the sum of the two others, which no distribution of mass has."""
+    """Whether one principal moment exceeds the sum of the two others, which is impossible for a body."""
     small, middle, large = principal_moments(body)
     rounding = _rounding(body, large)
     return small >= -rounding and large > small + middle + rounding

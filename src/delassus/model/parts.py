@@ -32,17 +32,16 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint and the body it carries, with everything that is rigidly attached to that body.
+    """A joint and the body that it carries, including everything fixed to that body.
 
     `parent` is the index of the joint whose body carries this one, -1 for the world. `placement` is the joint's frame
     in the parent's; the body's frame is the joint's frame after the motion, and `inertia` is given there. Limits have
-    one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
-    `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
-    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    one value per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
+    `effort_limit`); so do the rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], Coulomb
+    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] with the rest position `rest`. An empty tuple
+    means none. The sum of the forces of all actuators of a joint with one velocity stays within `actuator_force_range`
     (lower, upper). `angle_limit` [rad] is the largest rotation of a spherical joint from its reference.
-    `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
-    carries the weight of so much.
+    `gravity_compensation` is a mass [kg] and its position on the body, x, y, z [m]: a passive force carries its weight.
 
     >>> dl.load("pendulum").joints[0].kind.nv
     1
@@ -83,7 +82,7 @@ class Frame:
 
 
 WORLD_FRAME = Frame("world", WORLD, HERE, "link")
-"""A frame of every model, whether it lists it or not; no other frame has its name."""
+"""A frame of every model, listed or not; no other frame has its name."""
 
 
 def is_world(joint: int, placement: Placement) -> bool:
@@ -92,24 +91,25 @@ def is_world(joint: int, placement: Placement) -> bool:
 
 
 HEIGHT_FIELD: Final = "height field"
-"""The shape of a `Geometry` with heights."""
+"""The shape of a height field `Geometry`."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
+    """A shape on a body. `shape` is its type and `size` its lengths [m]: a box's sides, a sphere's radius, a cylinder's
     or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale, the lengths of a
-    height field along x and y), `mesh` is the
-    file of a mesh, `vertices` (n, 3) [m] are those of its hull where there is no file, `role` is "visual" or
-    "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
-    empty if the file says nothing. `heights` (rows, columns) [m] are those of a height field, with rows along x.
-    `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
-    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
-    if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
-    touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
-    `solimp` say how soft the shape is (see `Impedance`; empty for the default), `solmix` is its weight where two shapes
-    mix them, and contacts push from a gap of both `margin` [m] on; `center` [m] is the centre of mass of the shape's
-    body in its joint's frame, where a file has several bodies on one joint.
+    height field along x and y. `mesh` is the file of a mesh, and `vertices` (n, 3) [m] are those of its hull if there
+    is no file. `role` is "visual" or "collision".
+
+    `friction` has the coefficients of sliding, torsional [m] and rolling [m] friction, empty if the file has none.
+    `condim` is the number of rows of its contacts: 1 without friction, 3 with sliding, 4 with torsional, 6 with rolling
+    friction. `heights` (rows, columns) [m] are those of a height field, with rows along x. In a contact, the parameters
+    of the shape with the larger `priority` are used. Two shapes collide if `contype` of one and `conaffinity` of the
+    other have a common bit (see `geometry.filters`): by default a shape collides with the ground, and with other shapes
+    only if a simulation requests it. For MuJoCo's contact law, `solref` and `solimp` are the softness parameters (see
+    `Impedance`; empty for the default), `solmix` is the weight of the shape when parameters are mixed, contacts are
+    active below a gap equal to the sum of both `margin`s [m], and `center` [m] is the center of mass of the shape's
+    body in its joint's frame, if a file has several bodies on one joint.
     """
 
     name: str
@@ -136,8 +136,8 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Posture:
-    """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
-    actuators that have a state, controls, and a time [s]. What is empty is zero.
+    """A configuration q (nq,) named in a model's file; a keyframe may also have velocities v (nv,), activations,
+    controls, and a time [s]. Empty fields are zero.
 
     >>> dl.load("quadruped").posture("home").shape
     (19,)
@@ -153,9 +153,9 @@ class Posture:
 
 @dataclass(frozen=True)
 class ContactPair:
-    """Two shapes, by their names, that a file lists as touching.
+    """Two shapes, by name, listed as a contact pair in a file.
 
-    `friction` (3,) and `condim` as in `Geometry`; contacts count from `margin` - `gap` [m] on.
+    `friction` (3,) and `condim` as in `Geometry`; contacts are active below a gap of `margin` - `gap` [m].
     """
 
     first: str
@@ -171,14 +171,14 @@ class ContactPair:
 
 @dataclass(frozen=True)
 class ContactRules:
-    """What a file says of contacts besides its shapes.
+    """Contact rules of a file besides its shapes.
 
     Attributes:
-        enabled: Whether anything touches anything.
-        filter_parents: Whether a body and its parent pass through each other.
-        world_is_parent: Whether that holds for bodies on the world, too: in URDF, whose base is a link as others are.
-        excluded: Pairs of names of shapes that pass through each other.
-        pairs: Pairs that touch whatever the filters say.
+        enabled: Whether there are contacts at all.
+        filter_parents: Whether contacts between a body and its parent are excluded.
+        world_is_parent: Whether this includes bodies on the world: in URDF the base is an ordinary link.
+        excluded: Pairs of names of shapes without contact.
+        pairs: Contact pairs independent of the filters.
     """
 
     enabled: bool = True
@@ -203,12 +203,12 @@ class FileSensor:
     """A sensor of a model's file.
 
     Attributes:
-        name: Its own, or its kind and target if it has none.
-        kind: In MuJoCo's words.
-        target: The frame, joint, tendon, actuator or body that it is on.
-        reference: The frame in whose axes and with respect to which it measures; "" for the world.
+        name: Its name; by default type and target.
+        kind: Type, by MuJoCo's name.
+        target: The frame, joint, tendon, actuator or body that it measures.
+        reference: The frame relative to which, and in whose axes, it measures; "" for the world.
         numbers: Of a magnetometer, the magnetic flux (3,) in the world.
-        cutoff: The largest magnitude of its readings; zero for no end.
+        cutoff: The largest magnitude of its readings; zero for no limit.
     """
 
     name: str
@@ -224,7 +224,7 @@ class FileSensor:
 
 @dataclass(frozen=True)
 class ImmersedShape:
-    """A shape on which a medium acts: a box of the inertia of a body, or an ellipsoid.
+    """A shape with fluid forces: a box with the inertia of a body, or an ellipsoid.
 
     Attributes:
         joint: The joint that carries it.
@@ -261,7 +261,7 @@ class Medium:
 
     @property
     def is_felt(self) -> bool:
-        """Whether it acts on anything."""
+        """Whether it acts on any shape."""
         return bool(self.shapes) and (self.density > 0.0 or self.viscosity > 0.0)
 
 
@@ -274,7 +274,7 @@ NO_MEDIUM: Final = Medium()
 
 @dataclass(frozen=True)
 class Impedance:
-    """The reference and the impedance of a row.
+    """Reference and impedance of a row.
 
     Attributes:
         solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
@@ -293,7 +293,7 @@ NamedImpedances = tuple[tuple[str, Impedance], ...]
 
 @dataclass(frozen=True)
 class Impedances:
-    """Those of all rows but contacts, by the names of joints, tendons and constraints; the default is not listed.
+    """Impedances of all rows except contacts, by the names of joints, tendons and constraints; defaults are not listed.
 
     Attributes:
         joint_limits: Of limits of joints.
@@ -301,7 +301,7 @@ class Impedances:
         tendon_friction: Of dry friction of tendons.
         tendon_limits: Of limits of tendons.
         constraints: Of equality constraints.
-        impratio: By how much friction of contacts is harder than their normals are.
+        impratio: Ratio of the impedances of friction and of normals of contacts.
     """
 
     joint_limits: NamedImpedances = ()

@@ -1,4 +1,4 @@
-"""Where a frame is in another, and the inertia of a body: frozen data, in plain numbers."""
+"""Placements of frames and inertias of bodies: frozen data, constants."""
 
 from __future__ import annotations
 
@@ -42,12 +42,13 @@ def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.floa
 
 
 class PlacementError(BadArgument):
-    """Numbers that are no vector, matrix or mass."""
+    """An invalid vector, matrix or mass."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin.
+    """The placement of a frame in another: `rotation` maps from the inner to the outer frame, `translation` [m] is its
+    origin.
 
     >>> dl.Placement.from_xyz_rpy((1.0, 0.0, 0.0)).p
     array([1., 0., 0.])
@@ -58,7 +59,7 @@ class Placement:
 
     @classmethod
     def of(cls, R: ArrayLike = IDENTITY, p: ArrayLike = ZERO) -> Placement:
-        """Make one from arrays or sequences, checking shapes."""
+        """Create from arrays or sequences, checking shapes."""
         return cls(matrix(R), vector(p))
 
     @classmethod
@@ -139,7 +140,7 @@ class Inertia:
 
     @classmethod
     def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
-        """Make one from arrays or sequences, checking shapes."""
+        """Create from arrays or sequences, checking shapes."""
         kilograms = real_array("the mass", mass, "one number [kg]")
         if kilograms.ndim:
             raise PlacementError(
@@ -160,18 +161,18 @@ class Inertia:
         return shifted
 
     def with_mass(self, mass: float) -> Inertia:
-        """A body of the same shape and another density, for a body that has mass."""
+        """A body of the same shape with another density; the body must have mass."""
         return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
 
     def transform(self, placement: Placement) -> Inertia:
-        """The body, described in a frame in which its present frame has this placement."""
+        """The body in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)
         return Inertia.of(self.mass, com, R @ np.array(self.rotational) @ R.T)
 
     moved = OldName("transform")
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Two bodies rigidly joined, described in the same frame."""
+        """The sum of two rigidly joined bodies, in the same frame."""
         if other.mass == 0.0 and other.rotational == NOTHING:
             return self
         if self.mass == 0.0 and self.rotational == NOTHING:

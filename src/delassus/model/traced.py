@@ -1,7 +1,6 @@
-"""Parts of a model whose numbers are traced: inertias and placements; `TracedModel` holds them.
+"""Parts of a model with traced values: inertias and placements; `TracedModel` contains them.
 
-Their numbers come at run time. They offer to algorithms what the parts made of plain numbers offer, live as long as the
-trace of a kernel, and are compared by identity.
+They have the interface of constant parts, exist while a kernel is traced, and are compared by identity.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
 
 
-def has_nonzero(numbers: Iterable[Any]) -> bool:
-    """Whether one of some numbers is not zero, or comes at run time."""
-    return any(not isinstance(x, (int, float)) or x != 0.0 for x in numbers)
+def has_nonzero(values: Iterable[Any]) -> bool:
+    """Whether any value is nonzero, or known only at run time."""
+    return any(not isinstance(x, (int, float)) or x != 0.0 for x in values)
 
 
-def array_of(numbers: tuple[Any, ...]) -> Any:
-    """Numbers as an array: a plain one, unless some of them come at run time."""
-    return np.array(numbers) if contains_traced(numbers) else numpy.array(numbers)
+def array_of(values: tuple[Any, ...]) -> Any:
+    """Values as an array: plain, unless some of them are traced."""
+    return np.array(values) if contains_traced(values) else numpy.array(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ def _product(outer: Placement, inner: Placement) -> TracedPlacement:
 class TracedInertia(Inertia):
     """An inertia whose mass, center (3,) and rotational inertia (3, 3) are traced.
 
-    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
+    The first moment and the inertia about the origin are the parameters themselves, stored without recomputation.
     """
 
     first: Any
@@ -84,7 +83,7 @@ class TracedInertia(Inertia):
 
     @classmethod
     def of_mass(cls, mass: Any, body: Inertia) -> TracedInertia:
-        """That of a body of plain numbers, with another density."""
+        """The inertia of a body of constants with another density."""
         rotational, about = numpy.array(body.rotational) / body.mass, body.about_origin / body.mass
         first = mass * numpy.array(body.com)
         return cls(mass, body.com, mass * rotational, first=first, about=mass * about)
@@ -103,8 +102,8 @@ class TracedInertia(Inertia):
         """The body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
-        turned, about = R @ self.first, R @ self.about @ R.T
-        first = turned + self.mass * p
+        rotated, about = R @ self.first, R @ self.about @ R.T
+        first = rotated + self.mass * p
         # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
-        about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
+        about = about + (rotated @ p + p @ first) * np.eye(3) - np.outer(rotated, p) - np.outer(p, first)
         return TracedInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)

@@ -1,4 +1,4 @@
-"""Actuators and tendons as model files give them: frozen data, for those who apply them."""
+"""Actuators and tendons of model files as frozen data."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final, TypeAlias
 from delassus.model.placement import ZERO, Vector
 
 STATELESS: Final = "none"
-"""The dynamics of an actuator whose force is one of the control itself."""
+"""The dynamics of an actuator whose force depends on the control itself."""
 
 CARRIED: Final = frozenset({"affine", "integrator", "filter", "filterexact", "muscle"})
-"""Words of `Actuator.kind` of which the actuator has all numbers."""
+"""Values of `Actuator.kind` for which the actuator is described completely."""
 
 
 PULLEY: Final = "pulley "
-"""What a pulley in the path of a string begins with; its divisor follows."""
+"""Prefix of a pulley in the path of a tendon; its divisor follows."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A "sphere", or a "cylinder" along z, of a radius [m], at the origin of a `frame`, that a string runs around.
+    """A "sphere", or a "cylinder" along z, of a radius [m], at the origin of a `frame`, around which a tendon wraps.
 
-    With `side`, a site, it passes on the side of that; through the shape, bent at its surface, if the site is inside.
+    With `side`, a site, it passes on the side of that site; if the site is inside the shape, through the shape.
     """
 
     frame: str
@@ -38,21 +38,21 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator: a control u becomes a scalar force, and gears turn that into generalized forces.
+    """An actuator: maps a control u to a scalar force, and by its gear to generalized forces.
 
-    The force is gain · u + bias, where gain and bias are affine in the length l of what is driven and its rate:
-    `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint",
-    "joint-in-parent" (with the gear in the axes of the parent, of a spherical or free joint), "tendon", "site", "body"
-    or "slider-crank", `target` the name of what is driven, `reference` that of a site with respect to which a site
-    moves, or along whose z axis a slider does, with a `rod` [m] to the crank pin; `force_gear` and `torque_gear` are
-    the components of the gear, of which a joint with one coordinate and a tendon use the first. `control_range` and
-    `force_range` are empty without limits. `kind` is "affine" where these numbers say all; otherwise it names what is
-    more, such as "filter" or "muscle".
+    The force is gain · u + bias, where gain and bias are affine in the length l of the driven part and its rate: `gain`
+    = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint", "joint-in-parent" (with the
+    gear in the axes of the parent, for a spherical or free joint), "tendon", "site", "body" or "slider-crank", `target`
+    is the name of the driven part, `reference` that of a site relative to which a site moves, or along whose z axis a
+    slider moves, with a `rod` [m] to the crank pin. `force_gear` and `torque_gear` are the components of the gear; a
+    joint with one coordinate and a tendon use the first. `control_range` and `force_range` are empty without limits.
+    `kind` is "affine" if these values describe the actuator completely; otherwise it names the extension, such as
+    "filter" or "muscle".
 
-    An actuator may have a state, its activation, which takes the place of the control: `dynamics` names how it follows
-    the control, with `dynamics_parameters`, and `activation_range` limits it. The force is that of the activation at
-    the beginning of a step, or at its end if the actuator is `early`. `law` names how the force follows from length,
-    rate and control or activation, where that is not affine, with `law_parameters`.
+    An actuator may have a state, its activation, which replaces the control in the force: `dynamics` is the name of its
+    differential equation, with `dynamics_parameters`, and `activation_range` limits it. The force uses the activation
+    at the start of a step, or at its end if the actuator is `early`. `law` is the name of a force law that is not
+    affine in length, rate and control or activation, with `law_parameters`.
     """
 
     name: str
@@ -77,13 +77,12 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Tendon:
-    """A tendon: its length is a sum over joints, or that of a string through sites.
+    """A tendon, whose length is a sum over joints, or that of a string through sites.
 
-    `terms` are the joints and their coefficients, empty for a string; `path` names the sites that a string
-    passes, in order: "pulley 2" is a pulley that divides the branch after it by two, an `Obstacle` a shape between
-    the sites before and after it.
-    `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
-    the rate, dry `friction` [N] likewise; `range` are the limits of the length, empty without.
+    `terms` are the joints and their coefficients, empty for a string; `path` names the sites along a string, in order:
+    "pulley 2" is a pulley that divides the following branch by two, an `Obstacle` is a shape between the sites before
+    and after it. `stiffness` [N/m] acts outside the lengths `rest` (shortest, longest), `damping` [N·s/m] against the
+    rate, as does Coulomb `friction` [N]; `range` are the limits of the length, empty without limits.
     """
 
     name: str
@@ -118,14 +117,18 @@ def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon
     )
 
 
-def _prefix_location(place: str | Obstacle, prefix: str) -> str | Obstacle:
-    if isinstance(place, Obstacle):
-        return place.with_prefix(prefix)
-    return place if place.startswith(PULLEY) else prefix + place
+def _prefix_location(location: str | Obstacle, prefix: str) -> str | Obstacle:
+    if isinstance(location, Obstacle):
+        return location.with_prefix(prefix)
+    return location if location.startswith(PULLEY) else prefix + location
 
 
 def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:
-    """Those that are left once joints are locked: no actuator of theirs, no tendon over them, none of its actuators."""
-    kept = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
-    gone = {("joint", name) for name in locked} | {("tendon", tendon.name) for tendon in tendons if tendon not in kept}
-    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in gone), kept
+    """The remaining actuators and tendons after locking joints: without theirs, tendons over them, and their
+    actuators.
+    """
+    remaining = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
+    removed = {("joint", name) for name in locked} | {
+        ("tendon", tendon.name) for tendon in tendons if tendon not in remaining
+    }
+    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in removed), remaining

@@ -1,1 +1,1 @@
-"""Trajectories: what a motion or a simulation has left behind, with drawings, films and files."""
+"""Trajectories: results of motions and simulations, with plots, films and files."""

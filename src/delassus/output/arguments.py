@@ -13,14 +13,14 @@ from delassus.output.errors import TrajectoryError
 
 
 def item_number(item: Any, batch: tuple[int, ...]) -> int:
-    """The number among all items of a batch of one that is given by it, or by its numbers along the batch axes."""
+    """The flat index of an environment, given by it or by indices along the batch axes."""
     count = math.prod(batch)
-    numbers = item if isinstance(item, tuple) else (item,)
-    whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
-    if whole and isinstance(item, tuple):
+    indices = item if isinstance(item, tuple) else (item,)
+    are_integers = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in indices)
+    if are_integers and isinstance(item, tuple):
         if len(item) == len(batch) and all(0 <= k < n for k, n in zip(item, batch, strict=True)):
             return int(np.ravel_multi_index(item, batch)) if batch else 0
-    elif whole and 0 <= item < count:
+    elif are_integers and 0 <= item < count:
         return int(item)
     axes = f" in {batch}" if len(batch) > 1 else ""
     raise TrajectoryError(
@@ -28,36 +28,36 @@ def item_number(item: Any, batch: tuple[int, ...]) -> int:
     )
 
 
-def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
-    """Raise unless items of a batch can be chosen by these numbers, slices or arrays, one for each axis."""
+def check_items(index: tuple[Any, ...], batch: tuple[int, ...]) -> None:
+    """Raise an error unless these indices, slices or arrays, one for each axis, select environments of a batch."""
     try:
-        np.broadcast_to(False, batch)[chosen]
+        np.broadcast_to(False, batch)[index]
     except (IndexError, TypeError, ValueError, OverflowError):
         raise TrajectoryError(
-            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}.",
+            f"{short(repr(index))} does not select environments; the batch of this trajectory is {batch}.",
             code="index-out-of-range",
         ) from None
 
 
 def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
-    """Several items by their numbers; the first ones, if none are given."""
+    """Indices of several environments; by default the first ones."""
     if items is None:
         return np.arange(min(count, most))
     try:
-        chosen = np.atleast_1d(np.asarray(items))
+        indices = np.atleast_1d(np.asarray(items))
     except ValueError:  # rows of different lengths
-        chosen = np.array([None])
-    whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
-    if not whole or np.any(chosen < 0) or np.any(chosen >= count):
+        indices = np.array([None])
+    is_integer_array = indices.dtype.kind in "iu" and indices.ndim == 1
+    if not is_integer_array or np.any(indices < 0) or np.any(indices >= count):
         raise TrajectoryError(
-            f"items are {short(repr(items))}; there are {count}, numbered from 0. Show one or more.",
+            f"items are {short(repr(items))}; there are {count}, numbered from 0; pass one or more.",
             code="index-out-of-range",
         )
-    return chosen.astype(np.int64)
+    return indices.astype(np.int64)
 
 
 def real(label: str, x: Any, least: float, most: float, hint: str) -> float:
-    """One number within bounds."""
+    """A number within bounds."""
     try:
         value = math.nan if isinstance(x, (bool, str, bytes)) else float(x)
     except (TypeError, ValueError, OverflowError):
@@ -68,21 +68,21 @@ def real(label: str, x: Any, least: float, most: float, hint: str) -> float:
 
 
 def moments(label: str, times: Any, first: float, last: float, slack: float = 0.0) -> NDArray[np.float64]:
-    """Times [s] of a trajectory, one or an array of them, that are at most `slack` beyond its own."""
+    """Times [s] of a trajectory, one or an array, at most `slack` outside its range."""
     try:
-        wanted = np.asarray(times)
-        if wanted.dtype.kind not in "iuf":
+        requested = np.asarray(times)
+        if requested.dtype.kind not in "iuf":
             raise TypeError
-        wanted = wanted.astype(float)
+        requested = requested.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise TrajectoryError(
             f"{label} is {short(repr(times))}; it must be a time [s], or an array of them.", code="not-a-number"
         ) from None
-    outside = ~((wanted >= first - slack) & (wanted <= last + slack))
+    outside = ~((requested >= first - slack) & (requested <= last + slack))
     if np.any(outside):
         raise TrajectoryError(
-            f"the time {np.atleast_1d(wanted)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, whose times go "
-            f"from {first:g} to {last:g} s.",
+            f"the time {np.atleast_1d(requested)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, whose times "
+            f"go from {first:g} to {last:g} s.",
             code="out-of-range",
         )
-    return wanted
+    return requested

@@ -1,4 +1,4 @@
-"""What a trajectory is made of, checked: arrays that have the same times and items, of a mechanism of their sizes."""
+"""Checks of the fields of a trajectory: arrays with the same times and environments, of the sizes of a mechanism."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError
 
 ARRAYS: Final = ("time", "q", "v", "status", "ended", "steps", "rejected", "residual")
-"""What every trajectory has."""
+"""Fields of every trajectory."""
 
 MEASURES: Final = ("energy", "drift", "velocity_drift")
-"""What follows from states and the mechanism."""
+"""Fields that are computed from states and the mechanism."""
 
 _WHOLE: Final = ("status", "steps", "rejected")
 _AT_TIMES: Final = ("status", "residual")
-"""Of simulations, these have a time axis."""
+"""Fields of simulations with a time axis."""
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
+    """The fields of a trajectory as read-only arrays; raises an error unless they fit together."""
     time, q, v = (_numbers(name, fields[name]) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
         raise TrajectoryError(
@@ -39,15 +39,16 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     batch = q.shape[1:-1]
     if q.ndim < 2 or q.shape[0] != len(time):
         raise TrajectoryError(
-            f"q has shape {q.shape}; with {len(time)} times it is ({len(time)}, …, nq).", code="wrong-shape"
+            f"q has shape {q.shape}; with {len(time)} times it must be ({len(time)}, …, nq).", code="wrong-shape"
         )
     if v.shape[:-1] != q.shape[:-1]:
         raise TrajectoryError(
-            f"v has shape {v.shape}, and q {q.shape}: they have the same times and items.", code="wrong-shape"
+            f"v has shape {v.shape}, and q {q.shape}: they must have the same times and environments.",
+            code="wrong-shape",
         )
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
-    usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
-    for name, value in usual.items():
+    defaults = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
+    for name, value in defaults.items():
         given = fields[name]
         parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
@@ -66,38 +67,39 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
 
 
-def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
-    """What a motion with these sizes is of: a mechanism, or that of a model."""
-    found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
-    if found is None:
+def mechanism_of(system: Any, nq: int, nv: int) -> Mechanism | None:
+    """The mechanism of a motion with these sizes; a model is converted."""
+    mechanism = Mechanism(system) if isinstance(system, (Model, ParametricModel)) else system
+    if mechanism is None:
         return None
-    if not isinstance(found, Mechanism):
+    if not isinstance(mechanism, Mechanism):
         raise TrajectoryError(
-            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}.",
+            f"a trajectory needs a Mechanism, a Model or a Simulation, not {type(system).__name__}.",
             code="wrong-type",
         )
-    if (nq, nv) != (found.nq, found.nv):
+    if (nq, nv) != (mechanism.nq, mechanism.nv):
         raise TrajectoryError(
-            f"the trajectory has nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}.", code="other-system"
+            f"the trajectory has nq {nq} and nv {nv}; the mechanism has {mechanism.nq} and {mechanism.nv}.",
+            code="other-system",
         )
-    return found
+    return mechanism
 
 
-def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
+def _numbers(name: str, value: Any, is_integer: bool = False) -> NDArray[Any]:
     label = f"{name} of a trajectory"
-    array = real_array(label, given, "an array of real numbers")
-    if whole and np.asarray(given).dtype.kind not in "biu":
+    array = real_array(label, value, "an array of real numbers")
+    if is_integer and np.asarray(value).dtype.kind not in "biu":
         raise NotANumber(
-            f"{label} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number"
+            f"{label} is {short(repr(value))}; it must be an array of integers.", code="not-a-whole-number"
         )
-    return np.asarray(given) if whole else array
+    return np.asarray(value) if is_integer else array
 
 
 def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:
     if array.shape not in shapes:
         forms = " or ".join(map(str, shapes))
         raise TrajectoryError(
-            f"{name} of a trajectory has shape {array.shape}; with these q it has {forms}.", code="wrong-shape"
+            f"{name} of a trajectory has shape {array.shape}; with these q it must be {forms}.", code="wrong-shape"
         )
     return array
 
@@ -111,15 +113,16 @@ def _check_names(name: str, values: Any) -> Mapping[str, Any]:
     return values
 
 
-def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:
-    shape = _numbers("parameters", given).shape
+def _check_parameters(parameters: Any, batch: tuple[int, ...]) -> None:
+    shape = _numbers("parameters", parameters).shape
     try:
         fits = bool(shape) and np.broadcast_shapes(shape[:-1], batch) == batch
     except ValueError:
         fits = False
     if not fits:
         raise TrajectoryError(
-            f"parameters of a trajectory have shape {shape}, and its items are {batch}.", code="batch-mismatch"
+            f"parameters of a trajectory have shape {shape}, which does not fit its batch {batch}.",
+            code="batch-mismatch",
         )
 
 

@@ -16,15 +16,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ContactRecord:
-    """Impulses at the times of a trajectory, and which contacts they are of.
+    """Impulses at the times of a trajectory, and their contacts.
 
     Attributes:
-        impulse: (times, …, m) impulses of the last step of time before [N·s, N·m·s]: t1, t2, n of each contact slot,
-            and moments about n, t1, t2 as far as there are rows, then constraints, joint limits, dry friction.
-        contact: (times, …, slots) numbers of the candidates that have the slots.
-        time_step: Of the steps of time [s]: an impulse over it is a force.
-        shapes: Of each candidate, the name of its shape.
-        rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
+        impulse: (times, …, m) impulses of the last time step before each time [N·s, N·m·s]: t1, t2, n of each contact
+            slot, moments about n, t1, t2 if there are such rows, then constraints, joint limits, joint friction.
+        contact: (times, …, slots) indices of the candidates in the slots.
+        time_step: Length of the time steps [s]: impulse over time step is force.
+        shapes: Name of the shape of each candidate.
+        rows: Rows of a contact: 3, 4 with torsional friction, 6 with rolling friction.
 
     >>> robot = dl.load("quadruped")
     >>> log = dl.Simulation(robot, time_step=2e-3).run(robot.posture("home"), steps=5)
@@ -39,12 +39,12 @@ class ContactRecord:
     rows: int = 3
 
     def __getitem__(self, index: Any) -> ContactRecord:
-        """The same of some times and items."""
+        """Select times and environments."""
         return ContactRecord(self.impulse[index], self.contact[index], self.time_step, self.shapes, self.rows)
 
     @property
     def slots(self) -> int:
-        """How many contacts were solved for."""
+        """Number of contact slots."""
         return self.contact.shape[-1]
 
     @property
@@ -59,7 +59,7 @@ class ContactRecord:
 
     @property
     def contact_force(self) -> Array:
-        """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
+        """(times, …, slots, 3) mean force t1, t2, n of each contact [N] over the last time step before each time."""
         return self.contact_impulse / self.time_step
 
     @property
@@ -71,27 +71,27 @@ class ContactRecord:
 
     @property
     def touching(self) -> tuple[str, ...]:
-        """The names of the shapes that may touch."""
+        """The names of the shapes that may be in contact."""
         return tuple(dict.fromkeys(self.shapes))
 
     def normal_force(self, shape: str) -> Array:
-        """(times, …) the normal force [N] on one shape, all of its points together."""
+        """(times, …) the normal force [N] on one shape, summed over its points."""
         if not isinstance(shape, str) or shape not in self.shapes:
             may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
-            raise TrajectoryError(f"no shape {shape!r} may touch; {may}.", code="unknown-shape")
-        own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
-        return np.where(own, self.contact_force[..., 2], 0.0).sum(-1)
+            raise TrajectoryError(f"the shape {shape!r} has no contact candidates; {may}.", code="unknown-shape")
+        is_shape = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
+        return np.where(is_shape, self.contact_force[..., 2], 0.0).sum(-1)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, as a file keeps it."""
+        """All fields as arrays, for files."""
         return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> ContactRecord:
-        """What `arrays` gave."""
+        """Create from the result of `arrays`."""
         sizes = {"impulse": None, "contact": None, "time_step": 0, "shapes": 1}
-        arrays = {"rows": np.array(3), **arrays}  # files of before have three
+        arrays = {"rows": np.array(3), **arrays}  # older files have three
         for name, ndim in (sizes | {"rows": 0}).items():
             kinds = "U" if name == "shapes" and arrays.get(name, np.zeros(0)).size else "iuf"
             if name not in arrays or arrays[name].dtype.kind not in kinds or ndim not in (None, arrays[name].ndim):

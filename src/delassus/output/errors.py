@@ -6,28 +6,28 @@ from delassus.errors import BadArgument, DelassusError
 
 
 class TrajectoryError(BadArgument):
-    """Something that a trajectory has not."""
+    """Invalid access to a trajectory."""
 
 
 class TimeIndexError(TrajectoryError, IndexError):
-    """A number of a time beyond those of a trajectory: it ends a loop over one."""
+    """A time index out of range; it ends a loop over a trajectory."""
 
     code = "index-out-of-range"
 
 
 class NotRecorded(DelassusError, AttributeError):
-    """A part that the run of a trajectory did not record; `hasattr` says False of it."""
+    """A part that the run of a trajectory did not record; `hasattr` returns False for it."""
 
     code = "not-recorded"
 
 
 class TrajectoryFileError(DelassusError, OSError):
-    """A trajectory that could not be written or read."""
+    """A trajectory that cannot be written or read."""
 
     code = "unreadable-file"
 
 
 class PlotError(DelassusError, ImportError):
-    """A drawing without what draws it."""
+    """Drawing without matplotlib."""
 
     code = "missing-package"

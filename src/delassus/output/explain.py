@@ -15,7 +15,7 @@ from delassus.output.trajectory import Trajectory
 from delassus.step.flags import Mark, describe_marks
 
 _SHOWN: Final = 20
-"""Control periods before the one in question that are drawn, if they can be made again."""
+"""Maximum number of control periods drawn before the flagged one."""
 
 
 def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
@@ -24,13 +24,13 @@ def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
         raise NotRecorded("this trajectory has no flags: dl.Simulation records them, simulate_motion does not.")
     batch = log.q.shape[1:-1]
     at = tuple(int(k) for k in np.unravel_index(item_number(item, batch), batch)) if batch else ()
-    own: Any = (slice(None), *at)
-    status = np.asarray(log.status)[own]
+    selection: Any = (slice(None), *at)
+    status = np.asarray(log.status)[selection]
     if status[0] & int(Mark.FROZEN):
         return Explanation(f"At {log.time[0]:g} s: {describe_marks(status[0])} It started so.")
     period, mark = _first_failure(log, at, status)
     if period is None:
-        worst = float(np.max(log.residual[own]))
+        worst = float(np.max(log.residual[selection]))
         return Explanation(f"Nothing happened to item {item}: its steps were solved to {worst:.3g} m/s.")
     end = log.time[0] if log.run is None else log.run.begin + log.run.period * (period + 1)
     text = f"At {end:g} s: {describe_marks(int(mark))}"
@@ -43,7 +43,7 @@ def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
 
 
 def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[int | None, Mark]:
-    """The period in which the worst that happened to an item happened first, and its mark; None if nothing did."""
+    """The period in which the worst flag of an environment was first raised, and its mark; None without flags."""
     for row, mark in enumerate(FAILURES):
         if log.replay is not None:
             period = int(log.replay.failures[(row, *at)])
@@ -53,13 +53,13 @@ def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[i
         flagged = np.flatnonzero(status & int(mark))
         if len(flagged):
             k = int(flagged[0])
-            made = k if log.run is None else log.run.periods(float(log.time[k]))
-            return max(made - 1, 0), mark
+            periods_before = k if log.run is None else log.run.periods(float(log.time[k]))
+            return max(periods_before - 1, 0), mark
     return None, Mark.FROZEN
 
 
 def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str, control: Any) -> Explanation:
-    """What the step was like in which an item was flagged."""
+    """Describe the step in which an environment was flagged."""
     if log.simulation is None or log.run is None:
         raise NotRecorded("The log has no simulation, which is needed to repeat the step.")
     now = log.simulation.replay(log, at, period)
@@ -68,8 +68,8 @@ def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str
         words = ' Controls are not recorded, and taken as zero: run(record="replay") records them.'
     if now.push is not None:
         words += " It is pushed from outside."
-    shown = max(period - _SHOWN, log.run.periods(float(log.time[0])))
+    first_period = max(period - _SHOWN, log.run.periods(float(log.time[0])))
     part = None
     if log.replay is not None:
-        part = log.simulation.replayed_log(log, at, shown, period)
+        part = log.simulation.replayed_log(log, at, first_period, period)
     return Explanation(f"{text}{words} {now.sim.explain(now.state, u)}", period, now.state, part)

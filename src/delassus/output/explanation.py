@@ -8,12 +8,12 @@ from delassus.output.errors import NotRecorded
 
 
 class Explanation(str):
-    """A text, and what it is about.
+    """A description of a failure, with its state and log.
 
     Attributes:
-        period: The control period of the run in which the item was flagged; None if it was not.
-        state: Of the item as that period began; None if it could not be made again.
-        log: The item from some periods before until then; None if it could not be made again.
+        period: The control period of the run in which the environment was flagged; None without a flag.
+        state: State at the start of that period; None if it could not be reproduced.
+        log: The periods before it; None if they could not be reproduced.
     """
 
     period: int | None
@@ -21,15 +21,15 @@ class Explanation(str):
     log: Any
 
     def __new__(cls, text: str, period: int | None = None, state: Any = None, log: Any = None) -> Explanation:
-        """A text with what it is about."""
-        made = super().__new__(cls, text)
-        made.period, made.state, made.log = period, state, log
-        return made
+        """Create a text with its state and log."""
+        explanation = super().__new__(cls, text)
+        explanation.period, explanation.state, explanation.log = period, state, log
+        return explanation
 
     def draw(self, times: int = 4, **options: Any) -> Any:
-        """Drawings of the item on its way to the period, the last as it begins, with contact forces: `Trajectory.draw`.
+        """Draw the environment up to the flagged period, with contact forces: see `Trajectory.draw`.
 
-        Raises `NotRecorded` if it could not be made again.
+        Raises `NotRecorded` if it could not be reproduced.
         """
         if self.log is None:
             raise NotRecorded(f"there is nothing to draw: {self}")

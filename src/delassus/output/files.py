@@ -31,7 +31,7 @@ _TAU: Final = "tau"
 
 
 def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
-    """Write it; a file that was there is replaced when all is written."""
+    """Write a trajectory; an existing file is replaced when writing has succeeded."""
     arrays = {name: np.asarray(getattr(log, name)) for name in ARRAYS}
     arrays |= {_EVENT + name: x for name, x in log.events.items()}
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
@@ -52,7 +52,7 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
-    """Read what `save` wrote, of a mechanism, model or simulation."""
+    """Read a file written by `save`, for a mechanism, model or simulation."""
     arrays = read_arrays("the trajectory", path, TrajectoryFileError)
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
@@ -91,7 +91,7 @@ def _prefix_names(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_status(log: Trajectory) -> None:
-    """Raise unless the numbers of the status have a meaning."""
+    """Raise an error unless the values of the status are valid."""
     most = max(MotionStatus) if log.contacts is None else sum(Mark)
     if np.any(log.status < 0) or np.any(log.status > most):
         raise TrajectoryError(

@@ -1,6 +1,6 @@
 """Films of trajectories: self-contained HTML with shapes, ground and contact forces.
 
-The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
+The page draws with its own WebGL code, in the folder `page`; arrays are embedded as base64 of float32.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from delassus.output.trajectory import Trajectory
 
 PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
-"""Shapes that the page draws by itself; all others are drawn as triangles."""
+"""Shapes that the page draws itself; others are drawn as triangles."""
 
 MOST_ITEMS: Final = 16
 PAGE: Final = Path(__file__).with_name("page")
@@ -39,22 +39,22 @@ SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
 
 
 def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
-    """Write the film of some items."""
+    """Write the film of selected environments."""
     rate = real("frames_per_second", frames_per_second, 1e-6, 1e6, "positive, such as 50")
     write_page(film(log, items, rate), path)
 
 
-def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page that shows what `film` gives, or something like it."""
+def write_page(page_data: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page for the result of `film`, or similar data."""
     template = (PAGE / "page.html").read_text(encoding="utf-8")
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    parts = {"data": f"const film = {_json_for_script(shown)};", "script": script}
+    parts = {"data": f"const film = {_json_for_script(page_data)};", "script": script}
     page = re.sub(r"/\*(data|script)\*/", lambda mark: parts[mark[1]], template)  # once: names may have such marks
     write("the film", path, lambda file: file.write(page.encode()), TrajectoryFileError)
 
 
 def _json_for_script(value: Any) -> str:
-    """JSON in ASCII without <, > and &, with which a name could end the script that it is in, or begin another."""
+    """JSON in ASCII without <, > and &, so that no name can end its script or start another one."""
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
@@ -65,7 +65,7 @@ def _json_for_script(value: Any) -> str:
 
 
 def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
-    """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
+    """The data of the page: shapes, ground, and the poses of bodies and contact forces of each frame."""
     if log.mechanism is None:
         raise TrajectoryError(
             "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
@@ -74,22 +74,24 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     sim, model = log.simulation, log.mechanism.model
     times = _frames(log.time, frames_per_second)
     count = int(np.prod(log.q.shape[1:-1], dtype=int))
-    chosen = item_numbers(items, count, MOST_ITEMS)
+    indices = item_numbers(items, count, MOST_ITEMS)
 
     def select_frames(x: NDArray[Any], core: int) -> Any:
-        return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
+        return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, indices]
 
     q = select_frames(log.q, 1)
-    numbers = {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[chosen]}
-    R, p = forward_kinematics(log.mechanism, q, **numbers)
+    parameters = (
+        {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[indices]}
+    )
+    R, p = forward_kinematics(log.mechanism, q, **parameters)
     poses = np.concatenate([p, R[..., 0], R[..., 1]], -1)  # the third axis follows
-    forces = np.zeros((len(times), len(chosen), 0, 6))
+    forces = np.zeros((len(times), len(indices), 0, 6))
     if sim is not None and log.contacts is not None:
         forces = world_forces(sim, q, select_frames(log.contacts.contact, 1), select_frames(log.contact_force, 2))
     return {
         "name": model.name,
         "time": log.time[times].tolist(),
-        "items": len(chosen),
+        "items": len(indices),
         "bodies": model.njoints,
         "slots": forces.shape[2],
         "depths": joint_depths(model),
@@ -104,34 +106,34 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
 
 
 def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
-    """The times that are shown: the first of each frame of an even film, and the last if half a frame is left."""
+    """The times of the film: the first of each frame of uniform duration, and the last if half a frame remains."""
     frame = (time - time[0] + 1e-12) * rate
-    shown = np.diff(np.floor(frame), prepend=-1.0) > 0.0
-    shown[-1] |= frame[-1] % 1.0 > 0.5
-    return np.flatnonzero(shown)
+    is_first = np.diff(np.floor(frame), prepend=-1.0) > 0.0
+    is_first[-1] |= frame[-1] % 1.0 > 0.5
+    return np.flatnonzero(is_first)
 
 
 def visible_shapes(model: Model) -> list[tuple[Geometry, Any]]:
-    """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
-    drawn: list[tuple[Geometry, Any]] = []
+    """Visual shapes that can be drawn, meshes as triangles of their hulls; collision shapes for other bodies."""
+    shapes: list[tuple[Geometry, Any]] = []
     for role in ("visual", "collision"):
-        bodies = {g.joint for g, _ in drawn}
+        bodies = {g.joint for g, _ in shapes}
         for g in model.geometries:
             if g.role != role or g.joint < 0 or g.joint in bodies:
                 continue
             if g.shape in PRIMITIVES:
-                drawn.append((g, None))
+                shapes.append((g, None))
             elif g.shape == "mesh":
                 try:
                     hull = mesh_hull(g)
-                    drawn.append((g, hull.points[hull.triangles]))
-                except MeshError:  # it is not here: what touches is shown
+                    shapes.append((g, hull.points[hull.triangles]))
+                except MeshError:  # the mesh is missing: show the collision shape
                     continue
-    return drawn
+    return shapes
 
 
 def joint_depths(model: Model) -> list[int]:
-    """How many moving joints each body is away from the first, which colors it."""
+    """The number of moving joints between each body and the root, which determines its color."""
     depths: list[int] = []
     for joint in model.joints:
         depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)
@@ -148,13 +150,13 @@ def _size(model: Model) -> float:
 
 
 def _shape(geometry: Geometry, triangles: Any) -> dict[str, Any]:
-    place = geometry.placement
+    placement = geometry.placement
     return {
         "body": geometry.joint,
         "kind": geometry.shape,
         "size": list(geometry.size),
-        "rotation": place.R.reshape(-1).tolist(),
-        "position": place.p.tolist(),
+        "rotation": placement.R.reshape(-1).tolist(),
+        "position": placement.p.tolist(),
         "color": list(geometry.color[:3]),
     } | ({} if triangles is None else {"triangles": triangles.reshape(-1).round(6).tolist()})
 
@@ -172,12 +174,12 @@ def world_forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
     """(frames, items, slots, 6): the point and the force of each slot, in the world."""
     if not contact.shape[-1]:
         return np.zeros((*contact.shape, 6))
-    found = sim.contacts(q)
+    contacts = sim.contacts(q)
     at = contact.astype(int)[..., None]
-    point, normal = (np.take_along_axis(x, at, -2) for x in (found.point, found.normal))
+    point, normal = (np.take_along_axis(x, at, -2) for x in (contacts.point, contacts.normal))
     return np.concatenate([point, (contact_axes(normal) @ force[..., None])[..., 0]], -1)
 
 
 def packed(x: NDArray[np.float64]) -> str:
-    """Numbers as the page reads them: base64 of float32, zero in place of NaN."""
+    """An array for the page: base64 of float32, with zero in place of NaN."""
     return base64.b64encode(np.nan_to_num(x).astype("<f4").tobytes()).decode()

@@ -12,13 +12,13 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv),(nq),(nv),(),()->(nq),(nv)")
 def interpolate_state(model: Model, q0: Any, v0: Any, q1: Any, v1: Any, share: Any, span: Any) -> tuple[Any, Any]:
-    """The state (nq,), (nv,) a share of the way between two that are `span` [s] apart: Hermite's cubic in a chart.
+    """The state (nq,), (nv,) at a fraction `share` between two that are `span` [s] apart: a Hermite cubic in a chart.
 
-    In the chart θ around q0, where q = q0 ⊕ θ and v = J(θ) θ', the cubic meets both ends with their velocities.
+    In the chart θ around q0, where q = q0 ⊕ θ and v = J(θ) θ', the cubic matches positions and velocities at both ends.
     """
-    way, s = difference(model, q0, q1), share
-    start, end = span * v0, span * rates_along(model, way, v1)
-    theta = s * s * (3.0 - 2.0 * s) * way + s * (1.0 - s) * ((1.0 - s) * start - s * end)
-    rate = 6.0 * s * (1.0 - s) * way + (1.0 - s) * (1.0 - 3.0 * s) * start + s * (3.0 * s - 2.0) * end
+    displacement, s = difference(model, q0, q1), share
+    start, end = span * v0, span * rates_along(model, displacement, v1)
+    theta = s * s * (3.0 - 2.0 * s) * displacement + s * (1.0 - s) * ((1.0 - s) * start - s * end)
+    rate = 6.0 * s * (1.0 - s) * displacement + (1.0 - s) * (1.0 - 3.0 * s) * start + s * (3.0 * s - 2.0) * end
     _, J = integrate_derivatives(model, q0, theta)
     return integrate(model, q0, theta), J @ rate / span

@@ -16,11 +16,11 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv)->()")
 def mechanical_energy(model: Model, q: Any, v: Any) -> Floats:
-    """Kinetic energy, that of gravity, and that of the springs in joints and tendons [J]."""
+    """Kinetic, gravitational and elastic energy of joints and tendons [J]."""
     return kinetic_energy(model, q, v) + potential_energy(model, q) + spring_energy(model, q)
 
 
 @kernel("(nq),(nv)->(m)", inputs={"time": TIME})
 def velocity_error(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Floats:
-    """J v - w (m,) [m/s, rad/s]: the velocity of each row against that of its reference."""
+    """J v - w (m,) [m/s, rad/s]: the velocity of each row minus that of its reference."""
     return constraint_jacobian(mechanism, q, time=time) @ v - velocities_asked(mechanism, q, time)

@@ -25,14 +25,14 @@ OF_SIMULATIONS: Final = {
     "impulse": "impulse of rows [N·s, N·m·s]",
     "residual": "residual of contacts [m/s]",
 }
-"""What can be drawn, and what is written beside it."""
+"""Quantities that can be plotted, with labels."""
 
 ITEMS: Final = 16
-"""Of a batch, so many are drawn if nobody says which."""
+"""Default number of environments of a batch that are plotted."""
 
 
 def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
-    """The axes of a drawing."""
+    """Axes with a plot."""
     labels = OF_MOTIONS if log.contacts is None else OF_SIMULATIONS | OF_MOTIONS
     what = next(iter(labels)) if what is None else what
     if not isinstance(what, str) or what not in labels:
@@ -41,8 +41,8 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     for values, label in _curves(log, what):
-        drawn = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
-        drawn[0].set_label(plain_text(label))
+        lines = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
+        lines[0].set_label(plain_text(label))
     ax.set(xlabel="time [s]", ylabel=labels[what])
     if what in ("drift", "velocity_drift", "residual"):
         ax.set_yscale("symlog", linthresh=1e-16)
@@ -52,7 +52,7 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
 
 
 def pyplot() -> Any:
-    """What makes figures; a sentence where there is none."""
+    """Import pyplot, or raise an error that says how to install matplotlib."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -61,14 +61,16 @@ def pyplot() -> Any:
 
 
 def check_axes(*axes: Any) -> None:
-    """Raise unless these are axes of matplotlib, or None."""
+    """Raise an error unless these are matplotlib axes, or None."""
     for ax in axes:
         if ax is not None and not hasattr(ax, "annotate"):
             raise TrajectoryError(f"ax is a {type(ax).__name__}; it must be axes of matplotlib.", code="wrong-type")
 
 
 def plain_text(name: str | None) -> str | None:
-    """A name as matplotlib shows it: a dollar would begin a formula, and an underscore hides it from legends."""
+    """A name as plain text in matplotlib, where a dollar starts a formula and a leading underscore hides a legend
+    entry.
+    """
     if name is None:
         return None
     text = name.replace("$", r"\$")
@@ -76,12 +78,12 @@ def plain_text(name: str | None) -> str | None:
 
 
 def next_color(ax: Any) -> str:
-    """One color for all items of a curve that has a name."""
+    """One color for all environments of a named curve."""
     return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
 
 
 def _curves(log: Trajectory, label: str) -> Iterator[tuple[Any, str | None]]:
-    """Arrays (times, …) that are drawn, with their names."""
+    """The plotted arrays (times, …), with their names."""
     if label != "contact_force" or log.contacts is None:
         yield getattr(log, label), None
         return
@@ -92,7 +94,7 @@ def _curves(log: Trajectory, label: str) -> Iterator[tuple[Any, str | None]]:
 
 
 def _of_items(log: Trajectory, values: Any, item: Any) -> Any:
-    """(times, curves) of an item, given by its number or its numbers; of the first ones, if none is."""
+    """(times, curves) of an environment, given by its index or indices; by default of the first ones."""
     batch = log.q.shape[1:-1]
     count = int(np.prod(batch, dtype=int))
     rows = values.reshape(len(log), count, -1)

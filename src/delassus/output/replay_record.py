@@ -12,14 +12,14 @@ from delassus.output.errors import TrajectoryError
 from delassus.step.flags import Mark
 
 FAILURES: Final = (Mark.FROZEN, Mark.UNSOLVED, Mark.TOO_LONG, Mark.MANY_CONTACTS, Mark.ENERGY_LIMITED)
-"""Marks that say that something went wrong with an item, the worst first."""
+"""Flags of failures, the worst first."""
 
 NEVER: Final = -1
-"""The period of what did not happen."""
+"""The period of a failure that did not happen."""
 
 
 class RecordedPush(NamedTuple):
-    """A push of one period: names of frames, wrenches (…, frames, 6) or None, a kick (…, nv) or None."""
+    """A push in one period: names of frames, wrenches (…, frames, 6) or None, a velocity change (…, nv) or None."""
 
     frames: tuple[str, ...]
     wrench: Any
@@ -27,7 +27,7 @@ class RecordedPush(NamedTuple):
 
 
 class RecordedReset(NamedTuple):
-    """Items that started again before a period: their numbers (n,), and their states by the names of `State`."""
+    """Environments that were reset before a period: their indices (n,), and their states by the names of `State`."""
 
     items: NDArray[np.int64]
     parts: dict[str, NDArray[Any]]
@@ -35,15 +35,15 @@ class RecordedReset(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReplayRecord:
-    """Inputs of all control periods of a run, and when items were flagged first.
+    """Inputs of all control periods of a run, and the first flags of environments.
 
     Attributes:
-        control: (periods, …, nu) as given, for all items or each; None if the controls are compiled into the step.
-        failures: (marks, …) periods in which items were first flagged, in the order of `FAILURES`, or `NEVER`.
-        pushes: Those of periods that have one, by their numbers.
-        resets: Those before periods that have one, by their numbers.
-        policy: The kernel or `CompiledPolicy` that is compiled into the step; None if there is none. Files keep neither
-            it nor the controls, which such a policy reads.
+        control: (periods, …, nu) controls, for all environments or each; None in files of runs with a policy.
+        failures: (marks, …) periods in which environments were first flagged, in the order of `FAILURES`, or `NEVER`.
+        pushes: Pushes by period.
+        resets: Resets by the period that follows.
+        policy: The `CompiledPolicy` in the step; None without one. Files contain neither it nor the controls, which it
+            reads.
     """
 
     control: Any
@@ -54,14 +54,16 @@ class ReplayRecord:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it but the policy, as a file keeps it."""
+        """All fields except the policy as arrays, for files."""
         arrays = {"failures": self.failures}
         if self.control is not None and self.policy is None:
             arrays["control"] = self.control
-        for k, push in self.pushes.items():
-            arrays[f"push {k} frames"] = np.array(push.frames, str)
+        for k, recorded_push in self.pushes.items():
+            arrays[f"push {k} frames"] = np.array(recorded_push.frames, str)
             arrays |= {
-                f"push {k} {name}": x for name, x in push._asdict().items() if name != "frames" and x is not None
+                f"push {k} {name}": x
+                for name, x in recorded_push._asdict().items()
+                if name != "frames" and x is not None
             }
         for k, reset in self.resets.items():
             arrays[f"reset {k} items"] = reset.items
@@ -70,7 +72,7 @@ class ReplayRecord:
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]], batch: tuple[int, ...]) -> ReplayRecord:
-        """What `arrays` gave, of a run of these items."""
+        """Create from the result of `arrays`, for a run with this batch."""
         failures = arrays.get("failures", np.zeros(0))
         if failures.shape != (len(FAILURES), *batch) or failures.dtype.kind not in "iu":
             raise TrajectoryError(

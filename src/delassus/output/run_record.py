@@ -15,15 +15,15 @@ _WHOLE: Final = ("count", "seed", "stream")
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a run began with besides its first state.
+    """Initial data of a run besides its first state.
 
     Attributes:
-        begin: The trajectory's time [s] at which it began.
-        period: Of the controls [s].
-        count: (…) control periods that its items had made before.
-        seed: (…) of random numbers.
-        stream: (…) of random numbers.
-        time: (times, …) [s] of each item since its own start; None where it is the trajectory's.
+        begin: The trajectory's time [s] at which the run started.
+        period: Control period [s].
+        count: (…) control periods of the environments before the run.
+        seed: (…) seed of random numbers.
+        stream: (…) stream of random numbers.
+        time: (times, …) [s] of each environment since its own start; None if that is the trajectory's.
     """
 
     begin: float
@@ -34,23 +34,23 @@ class RunRecord:
     time: NDArray[np.float64] | None = None
 
     def select(self, times: Any, items: tuple[Any, ...]) -> RunRecord:
-        """The record of some times and environments."""
+        """Select times and environments."""
         chosen = {name: np.asarray(getattr(self, name))[items] for name in _WHOLE}
         return replace(self, **chosen, time=None if self.time is None else self.time[times][(slice(None), *items)])
 
     def periods(self, time: float) -> int:
-        """Control periods that were made until a time [s] of the trajectory."""
+        """Number of control periods until a time [s] of the trajectory."""
         return int(np.rint((time - self.begin) / self.period))
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, as a file keeps it."""
+        """All fields as arrays, for files."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: np.asarray(x) for name, x in values.items() if x is not None}
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]], axes: tuple[int, ...]) -> RunRecord:
-        """What `arrays` gave, of a trajectory with these times and items."""
+        """Create from the result of `arrays`, for a trajectory with these times and environments."""
         shapes = {"begin": (), "period": (), **dict.fromkeys(_WHOLE, axes[1:])}
         for name, shape in (shapes | ({"time": axes} if "time" in arrays else {})).items():
             kinds = "iu" if name in _WHOLE else "f"

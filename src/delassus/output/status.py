@@ -6,7 +6,7 @@ from delassus.errors import Sentences
 
 
 class MotionStatus(Sentences):
-    """How the motion of an item ended; `sentence` says it in words.
+    """Why the motion of a state ended; `sentence` describes it.
 
     >>> all(status.sentence for status in dl.stepping.MotionStatus)
     True

@@ -1,7 +1,7 @@
 """Strips of drawings: a robot at several times side by side, with ground and contact forces; with matplotlib.
 
-Shapes are seen from afar, without perspective. All of them are convex, so the outline of one is the hull of its points
-on the paper; boxes and hulls of meshes show their faces. What is nearer is painted later.
+Shapes are drawn in orthographic projection. All of them are convex, so the outline of a shape is the hull of its
+projected points; boxes and hulls of meshes show their faces. Nearer shapes are painted later.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 PALETTE: Final = ("#33598c", "#e08a3c", "#c9ced6", "#5c6675", "#9aa5b3")
-"""Of bodies, by the number of joints to the first one."""
+"""Colors of bodies, by the number of joints to the root."""
 INK: Final = "#2a3340"
 FORCE: Final = "#d62839"
 
 
 class Camera(NamedTuple):
-    """Right, up and towards the eye, (3, 3) by rows, in the world."""
+    """Right, up and towards the viewer, (3, 3) by rows, in the world."""
 
     axes: Array
 
     @classmethod
     def at(cls, turn: float, rise: float) -> Camera:
         """From angles [rad] about the vertical and above the horizontal."""
-        back = np.array(
+        towards_viewer = np.array(
             [math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)],
         )
-        right = np.cross((0.0, 0.0, 1.0), back)
+        right = np.cross((0.0, 0.0, 1.0), towards_viewer)
         right /= np.linalg.norm(right)
-        return cls(np.stack([right, np.cross(back, right), back]))
+        return cls(np.stack([right, np.cross(towards_viewer, right), towards_viewer]))
 
     def sees(self, points: Any) -> Array:
-        """(…, 3): places on the paper, and how near they are."""
+        """(…, 3): positions on the drawing, and depth."""
         return np.asarray(points) @ self.axes.T
 
 
 class Patch(NamedTuple):
-    """A polygon (n, 2) on the paper, how near it is, its color, and how bright it is."""
+    """A polygon (n, 2) on the drawing, its depth, color and brightness."""
 
     outline: Array
     near: float
@@ -61,7 +61,7 @@ class Patch(NamedTuple):
 
 
 def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: float, axes: Any) -> Any:
-    """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
+    """Axes with drawings of one environment, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
             "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
@@ -70,13 +70,13 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     sim, model = log.simulation, log.mechanism.model
     batch = log.q.shape[1:-1]
     if batch:
-        numbers = (int(k) for k in np.unravel_index(item_number(item, batch), batch))
-        return draw(cast("Trajectory", log[(slice(None), *numbers)]), times, 0, turn, rise, axes)
+        index = (int(k) for k in np.unravel_index(item_number(item, batch), batch))
+        return draw(cast("Trajectory", log[(slice(None), *index)]), times, 0, turn, rise, axes)
     item_number(item, batch)
     frames = _frames(log, times)
     camera = Camera.at(*(real(name, x, -1e3, 1e3, "an angle [rad]") for name, x in (("turn", turn), ("rise", rise))))
-    q, given = log.q[frames], {} if log.parameters is None else {PARAMETERS: log.parameters}
-    R, p = forward_kinematics(log.mechanism, q, **given)
+    q, parameters = log.q[frames], {} if log.parameters is None else {PARAMETERS: log.parameters}
+    R, p = forward_kinematics(log.mechanism, q, **parameters)
     forces = np.zeros((len(frames), 0, 6))
     if sim is not None and log.contacts is not None:
         forces = world_forces(sim, q, log.contacts.contact[frames], log.contact_force[frames])
@@ -89,8 +89,8 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     if len(axes) != len(frames):
         raise TrajectoryError(f"there are {len(axes)} axes for {len(frames)} times.", code="wrong-shape")
     pictures = [list(_patches(model, R[k], p[k], camera)) for k in range(len(frames))]
-    seen = np.concatenate([patch.outline for picture in pictures for patch in picture] or [np.zeros((1, 2))])
-    low, high = seen.min(0), seen.max(0)
+    outline_points = np.concatenate([patch.outline for picture in pictures for patch in picture] or [np.zeros((1, 2))])
+    low, high = outline_points.min(0), outline_points.max(0)
     room = 0.12 * max(high - low) + 0.02
     weight = model.mass * float(np.linalg.norm(model.gravity)) or 1.0
     tall = 0.5 * max(high - low)
@@ -115,14 +115,14 @@ def _frames(log: Trajectory, times: Any) -> list[int]:
                 code="out-of-range",
             )
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]
-    wanted = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
-    if not wanted.size or wanted.ndim != 1:
+    requested = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
+    if not requested.size or requested.ndim != 1:
         raise TrajectoryError(
-            f"times has shape {wanted.shape}; it must be the number of drawings, one or more, or a list of "
+            f"times has shape {requested.shape}; it must be the number of drawings, one or more, or a list of "
             "their times.",
             code="wrong-shape",
         )
-    return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]
+    return [int(np.argmin(np.abs(log.time - moment))) for moment in requested]
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
         color = geometry.color[:3] or PALETTE[min(depths[geometry.joint], len(PALETTE) - 1)]
         turn = R[geometry.joint] @ geometry.placement.R
         center = p[geometry.joint] + R[geometry.joint] @ geometry.placement.p
-        near = float(camera.sees(center)[2])
+        depth = float(camera.sees(center)[2])
         kind = SHAPES[geometry.shape]
         faces = kind.faces(geometry.size) if triangles is None else triangles
         if faces is not None:
@@ -145,14 +145,14 @@ def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
                 normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
                 normal /= np.linalg.norm(normal)
                 if normal @ camera.axes[2] > 0.0:
-                    yield Patch(camera.sees(corners)[:, :2], near, color, max(0.0, float(normal @ _LIGHT)))
+                    yield Patch(camera.sees(corners)[:, :2], depth, color, max(0.0, float(normal @ _LIGHT)))
         else:
             points = camera.sees(center + kind.outline(geometry.size) @ turn.T)[:, :2]
-            yield Patch(outline(points), near, color, 0.6)
+            yield Patch(outline(points), depth, color, 0.6)
 
 
 def outline(points: Array) -> Array:
-    """The convex hull (n, 2) of points (m, 2), against the clock: the lower side from left to right, then the upper."""
+    """The convex hull (n, 2) of points (m, 2), counterclockwise: the lower side from left to right, then the upper."""
     ordered = sorted(map(tuple, points.tolist()))
 
     def side(along: Any) -> list[Any]:
@@ -179,21 +179,21 @@ def _shade(color: Any, shade: float) -> Any:
 
 
 def _ground(ax: Any, ground: Any, camera: Camera, below: Array, wide: float) -> None:
-    """A grid around the place below a robot."""
+    """A grid on the ground below a robot."""
     cell = 0.25 * wide
     first = np.floor(below[:2] / cell) * cell
     steps = np.arange(-4, 6) * cell
     x, y = np.meshgrid(first[0] + steps, first[1] + steps, indexing="ij")
     z = _heights(ground, x, y)
-    seen = camera.sees(np.stack([x, y, z], -1))[..., :2]
-    border = np.concatenate([seen[0], seen[1:, -1], seen[-1, -2::-1], seen[-2:0:-1, 0]])
+    grid = camera.sees(np.stack([x, y, z], -1))[..., :2]
+    border = np.concatenate([grid[0], grid[1:, -1], grid[-1, -2::-1], grid[-2:0:-1, 0]])
     ax.fill(*border.T, facecolor="#e9edf2", edgecolor="none", zorder=0)
-    for line in (*seen, *np.swapaxes(seen, 0, 1)):
+    for line in (*grid, *np.swapaxes(grid, 0, 1)):
         ax.plot(*line.T, color="#cdd5df", linewidth=0.6, zorder=0)
 
 
 def _heights(ground: Any, x: Array, y: Array) -> Array:
-    """Of the ground [m] at places (…)."""
+    """Heights of the ground [m] at points (…)."""
     if ground.heights is None:
         (a, b, c), height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
         return (height - a * x - b * y) / (c if abs(c) > 1e-3 else math.inf)

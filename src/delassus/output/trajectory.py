@@ -129,14 +129,14 @@ class Trajectory:
         A moment of a simulation's log is the `State` there, from which `run` goes on; else it is a `Moment`.
         """
         first, *items = index if isinstance(index, tuple) and index else (index,)
-        chosen = tuple(items)
-        check_items(chosen, self.q.shape[1:-1])
+        environments = tuple(items)
+        check_items(environments, self.q.shape[1:-1])
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
                 raise TimeIndexError(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
             if self.simulation is not None and self.run is not None and self.contacts is not None:
-                return self.simulation.resume(self, int(first), chosen)
-            return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
+                return self.simulation.resume(self, int(first), environments)
+            return Moment(float(self.time[first]), self.q[(first, *environments)], self.v[(first, *environments)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
         except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
@@ -150,22 +150,22 @@ class Trajectory:
         def part(x: Any) -> Any:
             """Of an array with a time axis, some times and items; of one without, some items."""
             x = np.asarray(x)
-            return x[first][(slice(None), *chosen)] if x.ndim >= self.q.ndim - 1 else x[chosen]
+            return x[first][(slice(None), *environments)] if x.ndim >= self.q.ndim - 1 else x[environments]
 
-        kept = {} if step > 1 else self.events  # what happened between times that are left out has no place
+        events = {} if step > 1 else self.events  # what happened between times that are left out has no place
         return replace(
             self,
             **{name: part(getattr(self, name)) for name in ARRAYS[1:]},
             time=self.time[first],
-            events={name: x[start : stop - 1][(slice(None), *chosen)] for name, x in kept.items()},
-            contacts=None if self.contacts is None else self.contacts[first][(slice(None), *chosen)],
+            events={name: x[start : stop - 1][(slice(None), *environments)] for name, x in events.items()},
+            contacts=None if self.contacts is None else self.contacts[first][(slice(None), *environments)],
             measures={name: part(x) for name, x in self.measures.items()},
-            parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
+            parameters=None if self.parameters is None else self.of_items(self.parameters)[environments],
             activation=None if self.activation is None else part(self.activation),
             tally=None if self.tally is None else part(self.tally),
             memory=None if self.memory is None else part(self.memory),
-            run=None if self.run is None else self.run.select(first, chosen),
-            replay=None if chosen else self.replay,
+            run=None if self.run is None else self.run.select(first, environments),
+            replay=None if environments else self.replay,
             tau=part(self.applied_force) if self.tau is not None else None,
         )
 
@@ -209,7 +209,7 @@ class Trajectory:
         if self.mechanism is None or not chosen.any():
             return ""
         links = links_of(sample_of(self.mechanism.model)).links
-        turning = [link.v + k for link in links for k, way in enumerate(link.motion.directions) if way >= 3]
+        turning = [link.v + k for link in links for k, direction in enumerate(link.motion.directions) if direction >= 3]
         speed = np.abs(self.v[chosen][:, turning]).max(0)
         k, fastest = turning[int(np.argmax(speed))], float(speed.max())
         starts = zip(self.mechanism.model.joints, self.mechanism.model.v_starts, strict=True)
@@ -269,37 +269,37 @@ class Trajectory:
             return read_only(self.impulse[..., scene.bilateral] / self.contacts.time_step)
         if not mechanism.m:
             return read_only(np.zeros((*self.q.shape[:-1], 0)))
-        given: dict[str, Any] = self._mechanism_inputs
-        tau = self.applied_force + passive_forces(mechanism.model, self.q, self.v, **given)
+        inputs: dict[str, Any] = self._mechanism_inputs
+        tau = self.applied_force + passive_forces(mechanism.model, self.q, self.v, **inputs)
         if self.parameters is not None:
-            given = {
+            inputs = {
                 PARAMETERS: np.broadcast_to(
                     self.of_items(self.parameters), (*self.q.shape[:-1], np.shape(self.parameters)[-1])
                 )
             }
         times = np.broadcast_to(self._times, self.q.shape[:-1])
-        found = constrained_dynamics(mechanism, self.q, self.v, tau, time=times, method="prox_pv", **given)
-        return read_only(np.asarray(found.force))
+        solution = constrained_dynamics(mechanism, self.q, self.v, tau, time=times, method="prox_pv", **inputs)
+        return read_only(np.asarray(solution.force))
 
     def at(self, times: ArrayLike) -> Moment:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).
 
         Errors go with the fourth power of the distance of the times, and q keeps to its manifold.
         """
-        wanted = moments("times", times, self.time[0], self.time[-1])
+        requested = moments("times", times, self.time[0], self.time[-1])
         if len(self) < 2:
             raise TrajectoryError(
                 "this trajectory has a single time, so there is nothing to interpolate.", code="nothing-to-do"
             )
-        k = np.clip(np.searchsorted(self.time, wanted, side="right") - 1, 0, len(self) - 2)
+        k = np.clip(np.searchsorted(self.time, requested, side="right") - 1, 0, len(self) - 2)
         span = self.time[k + 1] - self.time[k]
         batch = (...,) + (None,) * (self.q.ndim - 2)
-        share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
+        share, span = ((requested - self.time[k]) / span)[batch], span[batch]
         robot = self._require("states between its times")
-        found = interpolate_state(
+        states = interpolate_state(
             robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._mechanism_inputs
         )
-        return Moment(wanted, *found)  # type: ignore[arg-type]
+        return Moment(requested, *states)  # type: ignore[arg-type]
 
     # --- what simulations record besides ------------------------------------------------------------------------------
 
@@ -331,10 +331,10 @@ class Trajectory:
         or of a pair, such as "foot|ground".
         """
         contacts = self._require_recorded("contacts")
-        known = isinstance(shape, str) and self.simulation is not None and shape not in contacts.shapes
-        if known and is_contact_target(self.simulation.scene, shape):
-            own = np.abs(candidate_signs(self.simulation.scene, shape))[contacts.contact.astype(int)]
-            return np.asarray((own * contacts.contact_force[..., 2]).sum(-1))
+        is_known = isinstance(shape, str) and self.simulation is not None and shape not in contacts.shapes
+        if is_known and is_contact_target(self.simulation.scene, shape):
+            signs = np.abs(candidate_signs(self.simulation.scene, shape))[contacts.contact.astype(int)]
+            return np.asarray((signs * contacts.contact_force[..., 2]).sum(-1))
         return contacts.normal_force(shape)
 
     # --- files and pictures -------------------------------------------------------------------------------------------

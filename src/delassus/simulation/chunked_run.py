@@ -30,7 +30,7 @@ class ChunkedRun:
 
     def _bind(self) -> None:
         """Allocate the rows, and bind the kernel to them."""
-        runner, sim, takes = self.runner, self.runner.sim, self.runner.control.takes
+        runner, sim = self.runner, self.runner.sim
         self._moving = tuple(np.empty((LONGEST + 1, *x.shape)) for x in runner.moving)
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
@@ -41,7 +41,7 @@ class ChunkedRun:
             *(x[:-1] for x in self._moving),
             self.time[:-1],
             runner.alive,
-            *((self._given,) if takes else ()),
+            self._given,
             np.array(sim.time_step),
             *shared,
         )
@@ -73,7 +73,7 @@ class ChunkedRun:
         runner = self.runner
         for rows, x in zip(self._moving, runner.moving, strict=True):
             rows[0] = x
-        if runner.control.takes and runner.control.ahead is not None:
+        if runner.control.ahead is not None:
             self._given[:periods, : runner.sim.nu] = runner.control.ahead(k, periods)
         self.time[0], self.time[1:] = runner.time, runner.sim.period
         np.add.accumulate(self.time, out=self.time)

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
-from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -14,18 +13,11 @@ from delassus.common.checks import check_integer, real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
+from delassus.simulation.policies.errors import PolicyError
 from delassus.simulation.policies.kernels import kernel_with
 from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
-
-_policies: WeakKeyDictionary[Any, dict[tuple[Any, int, int | None], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each user's kernel that is compiled into it, by robot, number of controls and slots of many
-bodies.
-
-It refers to the user's kernel weakly: a value of this dictionary must not keep its key alive.
-"""
-
 
 LONGEST_DELAY: Final = 10_000
 """Largest delay of controls, in control periods."""
@@ -61,9 +53,8 @@ class Control:
     Attributes:
         steps: Number of control periods.
         kernel: The kernel of a period.
-        at: Returns the controls of a period, as a tuple, from its index, times (…), configuration and velocity. The
-            tuple is empty if controls are compiled into the kernel.
-        takes: Whether the kernel takes an array of controls.
+        at: Returns the controls of a period, as a tuple of one array, from its index, times (…), configuration and
+            velocity.
         asks: Whether a Python function of configuration and velocity computes the controls.
         ahead: Returns the controls (n, nu) or (nu,) of n periods from an index on, for one environment; None if they
             are not known in advance.
@@ -73,7 +64,6 @@ class Control:
     steps: int
     kernel: Kernel[..., Any]
     at: Callable[[int, Any, Any, Any], tuple[Any, ...]]
-    takes: bool = True
     asks: bool = False
     ahead: Callable[[int, int], Any] | None = None
     policy: CompiledPolicy | None = None
@@ -94,7 +84,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
             code="missing-argument",
         )
     if isinstance(control, Kernel):
-        return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
+        return control_of(sim, _policy_of(sim, control), steps, batch)
     if control is None:
         none = np.zeros(sim.nu)
         return Control(int(steps), period_kernel(sim.scene), lambda *_: (none,), ahead=lambda k, n: none)
@@ -127,7 +117,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
 
 def with_policy(sim: Setup, control: Control, policy: CompiledPolicy) -> Control:
     """A control with a policy in the period, which reads it."""
-    if not control.takes or control.policy is not None:
+    if control.policy is not None:
         raise SimulationError(
             "the reference of a policy is compiled into the step itself; it must be an array or a function: call that "
             "kernel in the policy.",
@@ -145,7 +135,7 @@ def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
             f"an array of them that fits the batch axes {batch}.",
             code="out-of-range",
         )
-    if not control.takes or control.policy is not None:
+    if control.policy is not None:
         raise SimulationError(
             "a kernel or policy is compiled into the step and cannot be delayed: pass a Python function, or keep the "
             "last controls in the memory of the policy.",
@@ -218,33 +208,27 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
     return f"pass control.reshape{in_time}", f"pass np.broadcast_to(control, {constant})"
 
 
-def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
-    """The step's kernel with a user's kernel in it, cached for each robot."""
+def _policy_of(sim: Setup, control: Kernel[..., Any]) -> CompiledPolicy:
+    """A user's kernel as a policy, which the kernel keeps for each robot: they are freed together."""
     model, nu = sim.model, sim.nu
-    policies, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
-    if key in policies:
-        return policies[key]
-    weakly = ref(policy)
+    policies: dict[Any, CompiledPolicy] = vars(control).setdefault("_policies", {})
+    if (model, nu) in policies:
+        return policies[model, nu]
 
-    def call_control(time: Any, q: Any, v: Any) -> Any:
-        policy = weakly()
-        if policy is None:
-            raise SimulationError(
-                "the control kernel has been deleted: keep a reference to it during the run.", code="wrong-type"
-            )
+    def call_control(now: Any) -> Any:
         try:
-            u = policy(model, time, q, v)
+            u = control(model, now.time, now.q, now.v)
         except (TypeError, ValueError, OverflowError) as error:
-            raise SimulationError(
-                f"{policy.name} failed as a control, which must be a kernel (model, time, q, v) -> (nu,): {error}",
+            raise PolicyError(
+                f"{control.name} failed as a control, which must be a kernel (model, time, q, v) -> (nu,): {error}",
                 code="function-failed",
             ) from error
         if np.shape(u) != (nu,):
-            raise SimulationError(
-                f"{policy.name} returns an array of shape {np.shape(u)}; the shape of a control must be ({nu},).",
+            raise PolicyError(
+                f"{control.name} returns an array of shape {np.shape(u)}; the shape of a control must be ({nu},).",
                 code="wrong-shape",
             )
         return u
 
-    policies[key] = period_kernel(sim.scene, call_control)
-    return policies[key]
+    policies[model, nu] = CompiledPolicy(call_control)
+    return policies[model, nu]

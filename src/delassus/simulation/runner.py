@@ -78,7 +78,7 @@ class Runner:
         made: Number of control periods of the run so far.
         log_time: The common time [s] of all environments; where their times differ, the time since the run began.
         consistent: Whether arrays, time and count belong to one state. Ctrl-C may come in the middle of a step.
-        given: The controls of the last period, as a tuple; empty if they are compiled into the step.
+        given: The controls of the last period, as a tuple.
         pushed: The push of the last period, or None.
     """
 
@@ -351,8 +351,7 @@ class Runner:
                 _, scene, most = self._schedule[0]
                 names, shared = self.packed(most)
                 inputs = names, (np.array(self.sim.time_step, self.sim.dtype), *shared)
-                controls = self.sim.nu if self.control.takes else None
-                self._small = SmallBatch(self.control.kernel, scene, self.moving, controls, inputs)
+                self._small = SmallBatch(self.control.kernel, scene, self.moving, self.sim.nu, inputs)
             before = self._small.solve(self.moving, self.time, is_alive(self.status), given)
         results = before
         if results is None or _needs_more(results[-1]):
@@ -468,13 +467,12 @@ class Runner:
 
     def _bound(self, scene: Scene, max_iterations: float) -> Callable[[], None]:
         moving, (names, shared) = self.moving, self.packed(max_iterations)
-        control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(
             scene,
             *moving,
             self._clock,
             self.alive,
-            *control,
+            self._given,
             self._step,
             *shared,
             *moving,

@@ -22,7 +22,6 @@ from delassus.common.checks import (
 )
 from delassus.common.options import Shortcuts
 from delassus.compiler.backends.background import finish_optimizing
-from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
@@ -494,9 +493,7 @@ class Simulation(Inspection):
         if record.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
-            inputs = partial(
-                InputRecorder, controller, policy=control if isinstance(control, Kernel | CompiledPolicy) else None
-            )
+            inputs = partial(InputRecorder, controller)
         return record_run(self, state, controller, record.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:

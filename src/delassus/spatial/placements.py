@@ -31,15 +31,15 @@ def placement_exp(twist: Any) -> tuple[Any, Any]:
     """The placement (R, p) that a twist (6,) leads to in one unit of time."""
     v, w = twist[:3], twist[3:]
     c = coefficients(w @ w)
-    across = np.cross(w, v)
-    return combination(w, 1.0, c.c1, c.c2), v + c.c2 * across + c.c3 * np.cross(w, across)
+    cross_product = np.cross(w, v)
+    return combination(w, 1.0, c.c1, c.c2), v + c.c2 * cross_product + c.c3 * np.cross(w, cross_product)
 
 
 def placement_log(R: Any, p: Any) -> Any:
     """The twist (6,) with the shortest rotation that leads to (R, p) in one unit of time."""
     w = rotation_log(R)
-    across = np.cross(w, p)
-    v = p - 0.5 * across + inverse_coefficient(coefficients(w @ w)) * np.cross(w, across)
+    cross_product = np.cross(w, p)
+    v = p - 0.5 * cross_product + inverse_coefficient(coefficients(w @ w)) * np.cross(w, cross_product)
     return np.concatenate([v, w])
 
 

@@ -1,9 +1,9 @@
-"""Optimized machine code of large kernels, made in a thread of its own while code that was compiled quickly runs.
+"""Optimizes machine code of large kernels in a background thread, while quickly compiled code runs.
 
-LLVM's lowest level takes a fifth of the time of the usual one. Its code computes the same bits, and runs slower. So a
-large kernel is compiled at the lowest level first, and at the usual one in the background; the loop that calls it then
-finds the better code (see `Descriptor.install`). The thread waits while other kernels are being compiled, and ends with
-the process, after the module that it is at.
+LLVM's lowest optimization level takes a fifth of the time of the usual one. Its code computes the same bits, but runs
+slower. So a large kernel is compiled at the lowest level first, and at the usual level in the background; the calling
+loop then switches to the optimized code (see `Descriptor.install`). The thread pauses while other kernels are being
+compiled, and ends with the process, after its current module.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from delassus.compiler.backends import native
 from delassus.compiler.backends.target import Target
 
 LARGE: Final = 4000
-"""Operations from which on a kernel is compiled twice. Smaller ones take LLVM less than 0.3 s."""
+"""Number of operations above which a kernel is compiled twice. Smaller ones take LLVM less than 0.3 s."""
 
 _NICENESS: Final = 10
-"""Of the thread: calls of kernels come first."""
+"""Priority of the thread, below that of calls of kernels."""
 
 
 class _Worker:
-    """Jobs, and the thread that does them one after the other."""
+    """A queue of jobs, and the thread that runs them in order."""
 
     def __init__(self) -> None:
         self.jobs: deque[Callable[[], None]] = deque()
@@ -38,7 +38,7 @@ class _Worker:
         self.thread: threading.Thread | None = None
 
     def add(self, job: Callable[[], None]) -> None:
-        """Put a job last, and start the thread if there is none."""
+        """Append a job, and start the thread if it is not running."""
         with self.changed:
             if self.ending:
                 return
@@ -62,18 +62,18 @@ class _Worker:
                 job, self.busy = self.jobs.popleft(), True
             try:
                 job()
-            except Exception as error:  # the code that there is goes on serving
+            except Exception as error:  # the quickly compiled code remains in use
                 native.log.warning("a kernel stays as it was compiled quickly: %s", error)
             del job
 
     def finish(self) -> None:
-        """Wait until all jobs are done."""
+        """Wait until all jobs have finished."""
         with self.changed:
             alive = self.thread is not None and self.thread.is_alive()
             self.changed.wait_for(lambda: not alive or self.ending or not (self.jobs or self.busy))
 
     def end(self) -> None:
-        """Let the thread end, and wait for it."""
+        """Stop the thread, and wait for it."""
         with self.changed:
             self.ending = True
             self.jobs.clear()
@@ -83,13 +83,13 @@ class _Worker:
 
 
 class _Current:
-    """The worker of this process: a fork has none of the thread, and starts anew."""
+    """The worker of this process; a forked process starts a new one."""
 
     def __init__(self) -> None:
         self.worker = _Worker()
 
     def renew(self) -> None:
-        """Forget the jobs of the parent process."""
+        """Drop the jobs of the parent process."""
         self.worker = _Worker()
 
 
@@ -106,12 +106,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def quick_target(target: Target) -> Target:
-    """The target at LLVM's lowest level."""
+    """The target at LLVM's lowest optimization level."""
     return target.with_opt(0)
 
 
 def run_later(owner: Any, job: Callable[[Any], None]) -> None:
-    """Call `job(owner)` in the background after the jobs that wait already, unless the owner is gone by then."""
+    """Queue `job(owner)` in the background; it is skipped if the owner has been freed by then."""
     reference = weakref.ref(owner)
 
     def run() -> None:
@@ -134,7 +134,7 @@ def finish_optimizing() -> None:
 
 
 def emit_in_background(texts: Iterable[str], target: Target) -> list[bytes] | None:
-    """Object code of modules, one after the other while no kernel is waited for; None if the process ends."""
+    """Object code of modules, compiled one by one while no kernel is being waited for; None if the process ends."""
     worker, objects = _current.worker, []
     for text in texts:
         with native.compiling:

@@ -1,9 +1,9 @@
 """Emits a program as C99: a header and a source file that need math.h, string.h and stdint.h only.
 
-The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
-array of slots on the stack. One operation per statement, fused operations as calls of fma() or fmaf(), constants as
-hexadecimal floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter.
-Inputs are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
+The text follows the schedule, like the LLVM back end: a static function for each chunk, and an array of slots on the
+stack for values that cross chunks. One operation per statement, fused operations as calls of fma() or fmaf(), and
+constants as hexadecimal floats leave a conforming compiler no freedom, so the bits are those of the interpreter. Inputs
+are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
 """
 
 from collections.abc import Sequence
@@ -83,8 +83,8 @@ def _prototype(program: Program, name: str, precision: Precision) -> str:
 def _size_text(operand: Operand) -> str:
     """The size of an operand, and of the fields that it holds one after the other."""
     fields = [(field_name(operand.name, field), " x ".join(map(str, shape)) or "1") for field, shape in operand.fields]
-    listed = f": {', '.join(f'{name} {size}' for name, size in fields)}" if fields else ""
-    return (" x ".join(map(str, operand.shape)) or "one number") + listed
+    field_text = f": {', '.join(f'{name} {size}' for name, size in fields)}" if fields else ""
+    return (" x ".join(map(str, operand.shape)) or "one number") + field_text
 
 
 def _header(plan: Schedule, name: str, about: str, digest: str, precision: Precision) -> str:
@@ -93,10 +93,13 @@ def _header(plan: Schedule, name: str, about: str, digest: str, precision: Preci
     operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
     lines = [comment_line(line) for line in about.strip().splitlines()]
     shapes = [_size_text(o) for _, o in operands]
-    ways = ["in place" if o.shared else "in" for o in program.inputs] + ["out"] * len(outputs)
+    directions = ["in place" if o.shared else "in" for o in program.inputs] + ["out"] * len(outputs)
     lines += [
         "",
-        *(f"  {n:12} {w:{max(map(len, ways))}}  {s}" for (n, _), w, s in zip(operands, ways, shapes, strict=True)),
+        *(
+            f"  {n:12} {w:{max(map(len, directions))}}  {s}"
+            for (n, _), w, s in zip(operands, directions, shapes, strict=True)
+        ),
         "",
     ]
     lines += [
@@ -136,8 +139,8 @@ def _source(plan: Schedule, name: str, precision: Precision) -> str:
     body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
     body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size and not o.shared]
     body += [f"{cursors}[{cursor.number}] = {inputs[k]};" for k, cursor in plan.roots.items()]
-    fixed = [(slot, literal(program.constants[-v], precision)) for v, slots in plan.fixed.items() for slot in slots]
-    body += [f"{frame}[{slot}] = {number};" for slot, number in fixed]
+    constants = [(slot, literal(program.constants[-v], precision)) for v, slots in plan.fixed.items() for slot in slots]
+    body += [f"{frame}[{slot}] = {number};" for slot, number in constants]
     body += [call.replace("$s", frame).replace("$c", cursors) for call in calls]
     body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(@T));" for n, o, k in out if o.size]
     code = "\n".join(functions)
@@ -151,9 +154,9 @@ def _table_name(name: str, table: Constants) -> str:
     return f"{name}_table_{table.digest[:16]}"
 
 
-def _constants(name: str, numbers: NDArray[Any], precision: Precision) -> str:
+def _constants(name: str, values: NDArray[Any], precision: Precision) -> str:
     """A constant array, some numbers to a line."""
-    words = [literal(x, precision) for x in numbers.tolist()]
+    words = [literal(x, precision) for x in values.tolist()]
     lines = [", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
     return f"static const @T {name}[{len(words)}] = {{\n    " + ",\n    ".join(lines) + "};\n"
 
@@ -174,18 +177,18 @@ def _functions(
     calls = []
     for step in plan.steps:
         if isinstance(step, Chunk):
-            call, given = f"{name}_chunk{len(functions)}", ", item, keep" if inside else ""
+            call, arguments = f"{name}_chunk{len(functions)}", ", item, keep" if inside else ""
             lines = _chunk(plan, step, name, precision, inside)
         elif isinstance(step, ScatterStep):
-            call, given, lines = f"{name}_scatter{len(functions)}", "", _scatter(step)
+            call, arguments, lines = f"{name}_scatter{len(functions)}", "", _scatter(step)
         else:
             inner = _functions(step.body, name, kind, precision, functions, step)
-            call, given = f"{name}_loop{len(functions)}", ""
+            call, arguments = f"{name}_loop{len(functions)}", ""
             lines = _loop(step, inner)
-        parameters = f"@T *s{', const @T *item, @T *keep' if given else ''}{', const @T **c' if plan.roots else ''}"
+        parameters = f"@T *s{', const @T *item, @T *keep' if arguments else ''}{', const @T **c' if plan.roots else ''}"
         lines = ["(void)c;", *lines] if plan.roots else lines
         functions.append(f"{kind} {call}({parameters})\n{_block(lines)}")
-        calls.append(f"{call}($s{given}{', $c' if plan.roots else ''});")
+        calls.append(f"{call}($s{arguments}{', $c' if plan.roots else ''});")
     return calls
 
 
@@ -200,12 +203,14 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     lines += [f"    if (s[{step.carried}] == 0.0@f) break;"] if loop.conditional else []
     lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
     lines += [f"    const @T *item = {row(step.items)};", f"    @T *keep = {row(step.kept)};"]
-    lines += [f"    c[{own.number}] = c[{source.number}] + at * {way};" for source, way, own in step.cursors]
+    lines += [
+        f"    c[{target.number}] = c[{source.number}] + at * {stride};" for source, stride, target in step.cursors
+    ]
     lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
     calls = [call.replace("$s", "s").replace("$c", "c") for call in calls]
     lines += ["    (void)item;", "    (void)keep;", *(f"    {call}" for call in calls)]
-    for some in step.copies:
-        head = f"for (int k = {some.start}; k < {some.stop}; k++)"
+    for positions in step.copies:
+        head = f"for (int k = {positions.start}; k < {positions.stop}; k++)"
         lines += [f"    {head} s[{step.carried} + k] = s[{step.onward} + k];"]
     return [*lines, "}"]
 
@@ -234,24 +239,24 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
         if value not in names:  # booleans are 1.0 and 0.0 in slots
             if value in plan.shared:
                 cursor, offset = plan.shared[value]
-                place = f"c[{cursor.number}][{offset}]"
+                address = f"c[{cursor.number}][{offset}]"
             elif value in plan.direct and inside:
-                place = f"item[{plan.direct[value] * inside.items.per_value}]"
+                address = f"item[{plan.direct[value] * inside.items.per_value}]"
             else:
-                place = f"s[{plan.slots[value]}]"
-            define(value, place + (" != 0.0@f" if program.is_logical(value) else ""))
+                address = f"s[{plan.slots[value]}]"
+            define(value, address + (" != 0.0@f" if program.is_logical(value) else ""))
         return names[value]
 
     def store(value: int) -> None:
-        held = local_name(value)
-        lines.extend(f"s[{slot}] = {held};" for slot in stores.get(value, ()))
+        local = local_name(value)
+        lines.extend(f"s[{slot}] = {local};" for slot in stores.get(value, ()))
         if inside:
-            lines.extend(f"keep[{k * inside.kept.per_value}] = {held};" for k in chunk.keeps.get(value, ()))
+            lines.extend(f"keep[{k * inside.kept.per_value}] = {local};" for k in chunk.keeps.get(value, ()))
 
-    own = set(chunk.values)
+    computed = set(chunk.values)
     for value in (*stores, *chunk.keeps):
-        if value not in own:  # a constant, or a value of an earlier step
-            own.add(value)
+        if value not in computed:  # a constant, or a value of an earlier step
+            computed.add(value)
             store(value)
     for value in chunk.values:
         operation, *args = program.nodes[value]
@@ -271,7 +276,7 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
             define(value, OPERATIONS[operation].replace("$", name).format(*[local_name(a) for a in args]))
         if value in stores or value in chunk.keeps:
             store(value)
-    return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]
+    return [*(f"(void){unused};" for unused in ("s", "item", "keep")[: 3 if inside else 1]), *lines]
 
 
 def emit_check(

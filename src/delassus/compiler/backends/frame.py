@@ -1,6 +1,6 @@
 """The frame: memory slots for values that pass between chunks of code.
 
-Shared arrays are not in the frame. It holds their addresses, and those of what loops have reached in them: cursors.
+Shared arrays are not in the frame. It holds their addresses, and cursors, the current addresses of loops in them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 from delassus.compiler.graph.program import Loop
 
 LARGEST_FRAME: Final = 512 * 1024
-"""Slots: four megabytes for one state."""
+"""Largest number of slots: four megabytes for one state."""
 
 LARGEST_ON_STACK: Final = 128 * 1024
-"""Slots of a C program, whose frame is on the stack: one megabyte."""
+"""Largest number of slots of a C program, whose frame is on the stack: one megabyte."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,20 @@ class Frame:
         return self.free.pop() if self.free else self.row(1)
 
     def row(self, length: int) -> int:
-        """The first of some slots in a row: free ones if there are so many side by side, or else new ones."""
+        """The first of several contiguous slots: free ones if available, otherwise new ones."""
         if 1 < length <= len(self.free):
             free, run = sorted(self.free), 1
             for k in range(1, len(free)):
                 run = run + 1 if free[k] == free[k - 1] + 1 else 1
                 if run == length:
-                    taken = set(free[k - length + 1 : k + 1])
-                    self.free = [slot for slot in self.free if slot not in taken]
-                    return min(taken)
+                    reserved = set(free[k - length + 1 : k + 1])
+                    self.free = [slot for slot in self.free if slot not in reserved]
+                    return min(reserved)
         self.size += length
         return self.size - length
 
     def table(self, loop: Loop, length: int) -> tuple[Table, range]:
-        """Slots for all items of some length, and all that were reserved for them.
+        """Slots for all items of equal length, and all slots reserved for them.
 
         Items that can be computed side by side have their first values side by side, and so on; from one value to the
         next it is an odd number of slots, as strides of many powers of two share few places in a cache.
@@ -99,16 +99,16 @@ def find_table(allowed: Sequence[set[int]], count: int, length: int) -> Table | 
         for second in sorted(allowed[length % len(allowed)]):
             for below in sorted(allowed[1 % len(allowed)]):
                 table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
-                if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
+                if all(slot in slots for slot, slots in zip(table.slots(count, length), allowed, strict=True)):
                     return table
     return None
 
 
-def find_step(places: Sequence[Place | None]) -> int | None:
+def find_step(locations: Sequence[Place | None]) -> int | None:
     """The step between places that are in a row of one shared array; None if they are not."""
-    cursors = {place[0] if place else None for place in places}
+    cursors = {location[0] if location else None for location in locations}
     if len(cursors) > 1 or None in cursors:
         return None
-    offsets = [place[1] for place in places if place]
+    offsets = [location[1] for location in locations if location]
     steps = {b - a for a, b in pairwise(offsets)}
     return None if len(steps) > 1 else max(steps, default=0)

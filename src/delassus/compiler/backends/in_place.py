@@ -1,7 +1,7 @@
 """Selects the carried arrays of a loop that can be updated in place.
 
-A scatter replaces a row of an array at a run-time position. Where the array is carried by a loop and its old values are
-not read any more, the row is written in place: the cost of an execution does not depend on the length of the array.
+A scatter replaces a row of an array at a run-time position. If a loop carries the array and its old values are not read
+later, the row is written in place: the cost of an iteration does not depend on the length of the array.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class InPlace(NamedTuple):
         for value, node in enumerate(nodes):
             if node[0] == "part" and node[1] in parts:
                 parts[node[1]][node[2]] = value
-        place = {value: node[2] for value, node in enumerate(nodes) if node[:2] == ("input", 0)}
+        position = {value: node[2] for value, node in enumerate(nodes) if node[:2] == ("input", 0)}
         found = []
         for value in scatters:
             rows, targets = nodes[value][1], scatter_targets(nodes[value])
-            places = [place[v] for v in targets if v in place and last[v] == value and v not in results]
-            if len(places) < len(targets) or len(set(places)) < len(places):
+            positions = [position[v] for v in targets if v in position and last[v] == value and v not in results]
+            if len(positions) < len(targets) or len(set(positions)) < len(positions):
                 continue
-            if find_table([{k} for k in places], rows, len(targets) // rows) is not None:
+            if find_table([{k} for k in positions], rows, len(targets) // rows) is not None:
                 found.append(value)
-                place |= {part: places[k] for k, part in parts[value].items()}
-        settled = {k for k, v in enumerate(body.results[0]) if place.get(v) == k and nodes[v][0] == "part"}
+                position |= {part: positions[k] for k, part in parts[value].items()}
+        settled = {k for k, v in enumerate(body.results[0]) if position.get(v) == k and nodes[v][0] == "part"}
         return cls(frozenset(found), frozenset(settled))
 
 

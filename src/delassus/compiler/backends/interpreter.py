@@ -1,8 +1,8 @@
 """Evaluates a program on NumPy arrays: the reference that compiled code must match bit for bit.
 
-One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals taken as
-zero, as in compiled code. The fused operations round once: in double precision by the C library's `fma` (`math.fma`
-from Python 3.13 on), in single precision by way of a double that is rounded to odd.
+One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals flushed to
+zero, as in compiled code. Fused operations round once: in double precision by the C library's `fma` (`math.fma` from
+Python 3.13 on), in single precision by way of a double rounded to odd.
 """
 
 import ctypes
@@ -28,10 +28,9 @@ Floats = NDArray[Any]  # of either precision
 def evaluate(
     program: Program, *inputs: ArrayLike, fma: bool = True, dtype: DTypeLike = np.float64
 ) -> tuple[Floats, ...]:
-    """The outputs of a program, lowered first; inputs may carry leading batch axes, which broadcast.
+    """Evaluate a program after lowering it; inputs may carry leading batch axes, which broadcast.
 
-    `fma` tells which of the two lowered forms to run: the one for machines with fused multiply-add, or without.
-    `dtype` is that of all numbers, float64 or float32.
+    `fma` selects the lowered form for machines with or without fused multiply-add. `dtype` is float64 or float32.
     """
     precision = Precision.of(dtype)
     kind = precision.dtype
@@ -90,43 +89,46 @@ def _run(
 
 def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequence[Any]) -> list[Any]:
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
-    carried, items, captured = loop.split(values)
+    carries, items, captured = loop.split(values)
     none = np.zeros((), kind)
-    kept: list[list[Any]] = [[none] * loop.stored_count for _ in range(loop.count)] if loop.stored_count else []
+    outputs: list[list[Any]] = [[none] * loop.stored_count for _ in range(loop.count)] if loop.stored_count else []
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
-        if loop.conditional and not np.any(carried[0]):
+        if loop.conditional and not np.any(carries[0]):
             break
-        carried, out = _run(loop.body, [carried, items[k], captured], kind, shared)
+        carries, out = _run(loop.body, [carries, items[k], captured], kind, shared)
         if out:
-            kept[k] = out
-    return [*carried, *(x for row in kept for x in row)]
+            outputs[k] = out
+    return [*carries, *(x for row in outputs for x in row)]
 
 
 def _gather(index: Any, *values: Any) -> Any:
     """One of some values, for each state of the batch its own."""
-    place, *some = np.broadcast_arrays(index, *values)
-    return np.take_along_axis(np.stack(some), place.astype(np.int64)[None], 0)[0]
+    position, *candidates = np.broadcast_arrays(index, *values)
+    return np.take_along_axis(np.stack(candidates), position.astype(np.int64)[None], 0)[0]
 
 
 def _scatter(rows: int, index: Any, *values: Any) -> list[Any]:
     """Values in rows with one row replaced, for each state of the batch its own."""
-    place, *some = np.broadcast_arrays(index, *values)
-    columns = len(some) // (rows + 1)
-    row, whole = np.stack(some[:columns]), np.stack(some[columns:]).reshape(rows, columns, *place.shape)
-    np.put_along_axis(whole, np.broadcast_to(place.astype(np.int64), (1, *row.shape)), row[None], 0)
-    return list(whole.reshape(rows * columns, *place.shape))
+    position, *candidates = np.broadcast_arrays(index, *values)
+    columns = len(candidates) // (rows + 1)
+    row, rows_of_values = (
+        np.stack(candidates[:columns]),
+        np.stack(candidates[columns:]).reshape(rows, columns, *position.shape),
+    )
+    np.put_along_axis(rows_of_values, np.broadcast_to(position.astype(np.int64), (1, *row.shape)), row[None], 0)
+    return list(rows_of_values.reshape(rows * columns, *position.shape))
 
 
 def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:
     """Numbers of a table; each state has its own if those of a shared array have batch axes."""
-    place = source.first + source.step * index.astype(np.int64)
+    position = source.first + source.step * index.astype(np.int64)
     if not isinstance(source.table, int):
-        return source.table.rounded(Precision.of(index.dtype))[place]
+        return source.table.rounded(Precision.of(index.dtype))[position]
     table = shared[source.table]
     if table.ndim == 1:
-        return table[place]
-    place = np.broadcast_to(place, np.broadcast_shapes(place.shape, table.shape[1:]))
-    return np.take_along_axis(np.broadcast_to(table, (len(table), *place.shape)), place[None], 0)[0]
+        return table[position]
+    position = np.broadcast_to(position, np.broadcast_shapes(position.shape, table.shape[1:]))
+    return np.take_along_axis(np.broadcast_to(table, (len(table), *position.shape)), position[None], 0)[0]
 
 
 def _flush(x: Any) -> Any:
@@ -160,10 +162,10 @@ def _single_fma(a: Any, b: Any, c: Any) -> Floats:
     product, addend = np.asarray(a, float) * np.asarray(b, float), np.asarray(c, float)
     total = np.asarray(product + addend)
     of_addend = total - product
-    lost = (product - (total - of_addend)) + (addend - of_addend)
+    error = (product - (total - of_addend)) + (addend - of_addend)
     bits = total.view(np.int64)
-    even = np.isfinite(total) & (lost != 0.0) & (bits & 1 == 0)
-    outwards = np.where((lost > 0.0) == (total > 0.0), 1, -1)
+    even = np.isfinite(total) & (error != 0.0) & (bits & 1 == 0)
+    outwards = np.where((error > 0.0) == (total > 0.0), 1, -1)
     odd: Floats = np.asarray(bits + np.where(even, outwards, 0)).view(float).astype(SINGLE.dtype)
     return odd
 

@@ -22,25 +22,26 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 VERSION = f"llvmlite {llvmlite.__version__}"
 
 compiling = threading.RLock()
-"""Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
+"""Held while a kernel is built. LLVM compiles one kernel at a time anyway, and a fork waits for it."""
 
 optimizing = threading.RLock()
-"""Held in the background while LLVM is at work there, which a fork waits for, too. Who holds it takes no other lock."""
+"""Held while LLVM works in the background, which a fork also waits for. Its holder takes no other lock."""
 
 log = logging.getLogger("delassus")
-"""Where it is told what is compiled. A fork takes locks in the reverse order of their hooks: `logging`, which has one,
-is imported before, so that its lock comes after `compiling`, as for those who log while compiling."""
+"""Logger of compilations. A fork takes locks in the reverse order of their hooks: `logging` is imported before, so that
+its lock is taken after `compiling`, as in code that logs while compiling.
+"""
 
 if hasattr(os, "register_at_fork"):
     for lock in (optimizing, compiling):  # `compiling` is taken first: what is registered last
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 _unused: deque[llvm.ExecutionEngine] = deque()
-"""Engines whose code nobody holds any more."""
+"""Engines of code without owners."""
 
 
 class Code:
-    """Loaded machine code; it is valid as long as this object lives, so who keeps an address keeps this as well."""
+    """Loaded machine code, valid as long as this object exists; owners of its addresses must hold it."""
 
     def __init__(self, engine: llvm.ExecutionEngine, size: int, objects: int) -> None:
         self.size = size
@@ -50,7 +51,7 @@ class Code:
         weakref.finalize(self, _release, engine).atexit = False
 
     def address(self, name: str) -> int:
-        """Where a function starts."""
+        """The address of a function."""
         address = int(self._engine.get_function_address(name))
         if not address:
             raise DelassusError(f"the machine code has no function {name!r}.", code="compilation-failed")
@@ -60,7 +61,7 @@ class Code:
 def _release(engine: llvm.ExecutionEngine) -> None:
     """Free an engine now, or, while another thread compiles, when the next one is loaded.
 
-    Objects end anywhere, so nothing here may wait for a lock.
+    Finalizers run at any time, so this must not wait for a lock.
     """
     _unused.append(engine)
     if compiling.acquire(blocking=False):
@@ -71,13 +72,13 @@ def _release(engine: llvm.ExecutionEngine) -> None:
 
 
 def free_unused() -> None:
-    """Free the code that nobody holds any more; `compiling` is held, so that no fork comes in the middle of it."""
+    """Free code without owners; `compiling` is held, so that no fork interrupts it."""
     while _unused:
         _unused.pop().close()
 
 
 def parse(text: str) -> llvm.ModuleRef:
-    """A verified module: malformed IR would end the process later on."""
+    """A verified module: malformed IR would crash the process later."""
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
     return module
@@ -91,19 +92,19 @@ def emit_object(text: str, target: Target) -> bytes:
 
 
 def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
-    """Object code of several modules, which are compiled at the same time as far as there are cores."""
+    """Object code of several modules, compiled in parallel on the available cores."""
     if len(texts) == 1 or CORES == 1:
         return [emit_object(text, target) for text in texts]
     with compiling:
         # The threads take no lock of ours: the one who waits for them holds it.
-        waiting, made = list(range(len(texts))), dict[int, bytes]()
+        waiting, objects = list(range(len(texts))), dict[int, bytes]()
         problems: list[BaseException] = []
 
         def work() -> None:
             try:
                 while waiting and not problems:
                     k = waiting.pop()
-                    made[k] = emit_at_once(texts[k], target)
+                    objects[k] = emit_at_once(texts[k], target)
             except IndexError:  # another thread has taken the last one
                 pass
             except BaseException as problem:
@@ -125,14 +126,14 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
                 helper.join()
         if problems:
             raise problems[0]
-        return [made[k] for k in range(len(texts))]
+        return [objects[k] for k in range(len(texts))]
 
 
 def emit_at_once(text: str, target: Target) -> bytes:
-    """Object code of a module, made while other threads do the same.
+    """Object code of a module, compiled while other threads do the same.
 
-    llvmlite lets one thread at a time into LLVM. LLVM itself asks for less: that no two threads share a context. So the
-    long step goes around that lock, where this llvmlite has the function behind it.
+    llvmlite admits one thread at a time into LLVM. LLVM itself only requires that threads do not share a context. So
+    the long step bypasses that lock, if this llvmlite provides the function.
     """
     module = parse(text)
     machine = target.machine(_is_closed(module))
@@ -185,5 +186,5 @@ def unpack(packed: bytes) -> list[bytes]:
     """The objects in such a string."""
     (count,) = struct.unpack_from("<Q", packed)
     sizes = struct.unpack_from(f"<{count}Q", packed, 8)
-    ends = [*accumulate(sizes, initial=8 * (count + 1))]
-    return [packed[a:b] for a, b in pairwise(ends)]
+    offsets = [*accumulate(sizes, initial=8 * (count + 1))]
+    return [packed[a:b] for a, b in pairwise(offsets)]

@@ -32,11 +32,11 @@ def cut_into_pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
 
 def ranges(positions: Iterable[int]) -> tuple[range, ...]:
     """Rising positions, joined where they follow each other."""
-    found: list[range] = []
+    result: list[range] = []
     for k in positions:
-        joined = bool(found) and found[-1].stop == k
-        found.append(range(found.pop().start if joined else k, k + 1))
-    return tuple(found)
+        is_adjacent = bool(result) and result[-1].stop == k
+        result.append(range(result.pop().start if is_adjacent else k, k + 1))
+    return tuple(result)
 
 
 def frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:

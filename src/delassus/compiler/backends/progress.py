@@ -14,40 +14,40 @@ from delassus.compiler.backends.native import log
 
 DELAY = 1.0  # seconds of silence
 SECONDS_PER_OPERATION: Final = 40e-6
-"""What one core needs for an operation in LLVM, about."""
+"""Time of LLVM for an operation on one core, approximately."""
 
 QUICKER: Final = 0.25
-"""What LLVM's lowest level takes of that."""
+"""Fraction of that time at LLVM's lowest level."""
 
 
 @contextmanager
 def tracing(name: str) -> Iterator[None]:
-    """Say that a function is being traced, if it takes longer than `DELAY`."""
+    """Report the tracing of a function, if it takes longer than `DELAY`."""
     with _line(f"Delassus traces {name} …"):
         yield
 
 
 @contextmanager
-def compiling(what: str, operations: int, cores: int = 1, level: int = 2) -> Iterator[None]:
-    """Say what is being compiled, and how long that will take, if it is longer than `DELAY`."""
+def compiling(label: str, operations: int, cores: int = 1, level: int = 2) -> Iterator[None]:
+    """Report a compilation with its estimated time, if that is longer than `DELAY`."""
     seconds = SECONDS_PER_OPERATION * (1.0 if level else QUICKER)
     estimate = max(1, round(seconds * operations / cores))
-    log.debug("compiling %s: %d operations", what, operations)
+    log.debug("compiling %s: %d operations", label, operations)
     start = time.perf_counter()
-    with _line(f"Delassus compiles {what}: {operations} operations, about {estimate} s …"):
+    with _line(f"Delassus compiles {label}: {operations} operations, about {estimate} s …"):
         yield
-    log.info("compiled %s: %d operations in %.2f s", what, operations, time.perf_counter() - start)
+    log.info("compiled %s: %d operations in %.2f s", label, operations, time.perf_counter() - start)
 
 
 @contextmanager
 def _line(text: str) -> Iterator[None]:
-    """Show a line on the terminal from `DELAY` seconds on, and remove it in the end; nothing where there is none."""
+    """Show a line on the terminal after `DELAY` seconds, and remove it at the end; does nothing without a terminal."""
     terminal = sys.stderr
-    done, shown = threading.Event(), threading.Event()
+    finished, visible = threading.Event(), threading.Event()
 
     def show() -> None:
-        if not done.wait(DELAY):
-            shown.set()
+        if not finished.wait(DELAY):
+            visible.set()
             write_line(terminal, text)
 
     thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if is_terminal(terminal) else None
@@ -60,7 +60,7 @@ def _line(text: str) -> Iterator[None]:
         yield
     finally:
         if thread is not None:
-            done.set()
+            finished.set()
             thread.join()
-            if shown.is_set():
+            if visible.is_set():
                 write_line(terminal, CLEAR)

@@ -1,26 +1,26 @@
 """Schedules a graph: orders its operations, cuts them into chunks, and assigns slots to values.
 
-One function of many thousand operations takes LLVM long to compile and runs out of registers; many functions of
-about `CHUNK` operations compile in linear time. A value used in a later chunk goes there through a slot of a
-frame in memory; slots are reused as soon as their value is dead, so that the frame stays in the first-level
-cache. Inputs arrive in slots and outputs leave from slots.
+A function of many thousand operations takes LLVM long to compile and runs out of registers; functions of about `CHUNK`
+operations compile in linear time. A value used in a later chunk is passed through a slot of a frame in memory; slots
+are reused when their value is dead, so that the frame stays in the first-level cache. Inputs arrive in slots and
+outputs leave from slots.
 
-A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
-where they are, what is carried has one place to be read from and another one to be written to. Chunks of the body read
-their item where it lies in a table, and write what is kept into another one; a table may be an operand of the program.
-Only what loops inside the body, and choices by position, need of an item is copied to slots first.
+A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values stay
+where they are, carried values have one place for reading and one for writing. Chunks of the body read their item
+directly from a table, and write results to another one; a table may be an operand of the program. Only values of an
+item that inner loops or run-time indexing need are copied to slots first.
 
-Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
-that is kept free for them. The choice is made in a later chunk than they are.
+Values selected by a run-time index are in slots with a regular stride: in place if they already are, otherwise in a
+contiguous range reserved for them. The selection is in a later chunk than the values.
 
-A row that is written at a run-time position is a step of its own, between chunks: it changes slots where they are, if
-nobody reads their old values any more, or else a copy of them.
+A row written at a run-time index is a step of its own, between chunks: it changes slots in place if their old values
+are not read later, otherwise a copy of them.
 
-Where a choice by position is the same in all lanes, as in a loop along a table of constants, it is one load of a row of
-lanes in place of a gather; `uniform` says of which values that is known.
+If an index is the same in all lanes, as in a loop over a table of constants, the selection is one load of a row of
+lanes instead of a gather; `uniform` finds such values.
 
-Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
-that a loop walks along in regular steps have a cursor that goes with the loop.
+Values of shared arrays have no slots: they are read directly, at an offset from a cursor (see `frame`). A loop that
+traverses them with a regular stride advances its own cursor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHUNK = 400
 
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
-    """Order, cut and assign slots."""
+    """Order, cut, and assign slots."""
     operands = (*program.inputs, *program.outputs)
     first = first_slots(operands)
     frame = Frame(sum(operand.slots for operand in operands))
@@ -105,7 +105,7 @@ class _Planner:
     def plan(self, top: bool) -> Schedule:
         """The schedule; `top` if inputs are not needed again once they are read."""
         steps: list[Step] = []
-        fixed = self._place_results(top)
+        constant_outputs = self._place_results(top)
         if top:
             for value, slot in self.slots.items():
                 if self.program.nodes[value][0] == "input":
@@ -125,8 +125,8 @@ class _Planner:
                         self.dying[self.last[value]].append(self.slots[value])
                 steps += self._chunks(piece, frozen(self.stores[p]), frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
-        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed, self.uniform)
-        return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
+        locations = (self.slots, self.direct, self.rows, self.shared, self.roots, constant_outputs, self.uniform)
+        return Schedule(self.program, tuple(steps), *locations, self.frame.size, self.frame.cursors)
 
     def _home(self, value: int) -> int:
         """A slot for a value that was just computed: its place in a row that it is chosen from, if there is one."""
@@ -169,19 +169,19 @@ class _Planner:
 
     def _place_results(self, top: bool) -> dict[int, tuple[int, ...]]:
         """Note where results go: from where they are computed, or from a chunk after the loop that gives them."""
-        fixed: dict[int, list[int]] = {}
-        kept = self._slots_in_outputs()
+        constant_outputs: dict[int, list[int]] = {}
+        output_slots = self._slots_in_outputs()
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
                 if start is not None and k in self.in_place.settled:
                     continue
                 slot = k if start is None else start + k
                 if value <= 0 and top:
-                    fixed.setdefault(value, []).append(slot)
+                    constant_outputs.setdefault(value, []).append(slot)
                     continue
                 p = self.born.get(value, 0)
                 if value > 0 and self.program.nodes[value][0] == "part":
-                    if kept.get(value) == slot and start is not None:
+                    if output_slots.get(value) == slot and start is not None:
                         continue
                     p += 1
                 while self._kind(p) != "chunk":  # the last piece is one
@@ -191,22 +191,22 @@ class _Planner:
                 if start is None:
                     self.keeps[p].setdefault(value, []).append(slot)
                     continue
-                if p == self.born.get(value) and value not in kept:
+                if p == self.born.get(value) and value not in output_slots:
                     self.slots.setdefault(value, slot)
                 self.stores[p].setdefault(value, []).append(slot)
-        return frozen(fixed)
+        return frozen(constant_outputs)
 
     def _slots_in_outputs(self) -> dict[int, int]:
         """Slots of what loops keep directly in outputs: possible if all of it goes to places in regular steps.
 
         What nobody uses of it goes there as well, if the slot gets its own value later.
         """
-        places: dict[int | None, set[int]] = {}
+        slots_by_value: dict[int | None, set[int]] = {}
         later: dict[int, int] = {}  # by slot: the piece that computes its value
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
                 if start is not None and value > 0:
-                    places.setdefault(value, set()).add(start + k)
+                    slots_by_value.setdefault(value, set()).add(start + k)
                     later[start + k] = self.born.get(value, -1)
         found: dict[int, int] = {}
         self.tables: dict[int, Table] = {}
@@ -214,15 +214,15 @@ class _Planner:
             if self.program.nodes[value][0] != "loop":
                 continue
             loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
-            kept = [parts.get(k) for k in range(loop.carry_count, loop.parts)]
+            outputs = [parts.get(k) for k in range(loop.carry_count, loop.parts)]
             unused = {slot for slot in later if later[slot] >= p}
             decisive = (0, 1, loop.stored_count)  # these give the steps, so they have places of their own
-            allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
+            allowed = [slots_by_value.get(k, set()) if k or n in decisive else unused for n, k in enumerate(outputs)]
             table = find_table(allowed, loop.count, loop.stored_count)
             slots = [] if table is None else table.slots(loop.count, loop.stored_count)
             if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
-                found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
+                found |= {k: slot for k, slot in zip(outputs, slots, strict=True) if k is not None}
         return found
 
     def _loop(self, p: int) -> list[Step]:
@@ -239,25 +239,25 @@ class _Planner:
             moves.setdefault(source, []).append(carried + k)
 
         shared, cursors = self._walk(items)
-        others = [k for k in range(loop.item) if k not in shared]
-        flat = [values[k] for values in items for k in others]
-        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(others))
+        unshared = [k for k in range(loop.item) if k not in shared]
+        flat = [values[k] for values in items for k in unshared]
+        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(unshared))
         if walked is None:
-            walked, reserved = frame.table(loop, len(others))
+            walked, reserved = frame.table(loop, len(unshared))
             released += reserved
-            for source, slot in zip(flat, walked.slots(loop.count, len(others)), strict=True):
+            for source, slot in zip(flat, walked.slots(loop.count, len(unshared)), strict=True):
                 moves.setdefault(source, []).append(slot)
 
-        kept = self.tables.get(value)
+        table = self.tables.get(value)
         parts = self.parts.get(value, {})
-        here = {k: carried + k for k in range(loop.carry_count)}
-        if kept is None:
-            kept, reserved = frame.table(loop, loop.stored_count)
-            there = kept.slots(loop.count, loop.stored_count)
-            here |= dict(enumerate(there, loop.carry_count))
-            released += sorted(set(reserved) - set(there))
+        carry_slots = {k: carried + k for k in range(loop.carry_count)}
+        if table is None:
+            table, reserved = frame.table(loop, loop.stored_count)
+            output_slots = table.slots(loop.count, loop.stored_count)
+            carry_slots |= dict(enumerate(output_slots, loop.carry_count))
+            released += sorted(set(reserved) - set(output_slots))
         else:
-            for n, slot in enumerate(kept.slots(loop.count, loop.stored_count), loop.carry_count):
+            for n, slot in enumerate(table.slots(loop.count, loop.stored_count), loop.carry_count):
                 if n in parts:
                     slots[parts[n]] = slot
 
@@ -273,28 +273,32 @@ class _Planner:
             else:
                 places[2, k] = slots[source]
         nodes = loop.body.nodes
-        needed = {a for n in nodes if n[0] in ("loop", "gather", "scatter") for a in n[2:]}
-        positions = {k: n for n, k in enumerate(others)}
+        indexed = {a for n in nodes if n[0] in ("loop", "gather", "scatter") for a in n[2:]}
+        positions = {k: n for n, k in enumerate(unshared)}
         copies = sorted(
-            n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed and n[2] in positions
+            n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in indexed and n[2] in positions
         )
         row = frame.row(len(copies))
         copied = {positions[k]: row + n for n, k in enumerate(copies)}
         released += copied.values()
         places |= {(1, k): row + n for n, k in enumerate(copies)}
-        named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
-        around = {v: places[place] for v, place in named.items() if place in places}
-        apart = {v: away[place] for v, place in named.items() if place in away}
-        direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
-        same = {(1, k) for k, column in enumerate(zip(*items, strict=True)) if all(map(self._is_uniform, column))}
-        same |= {(2, k) for k, source in enumerate(captured) if self._is_uniform(source)}
-        uniform = frozenset(v for v, place in named.items() if place in same)
-        in_place, ends = InPlace.of(loop.body), (onward, None)
-        planner = _Planner(loop.body, frame, around, ends, self.chunk, direct, apart, self.roots, in_place, uniform)
+        inputs = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
+        around = {v: places[place] for v, place in inputs.items() if place in places}
+        shared_places = {v: away[place] for v, place in inputs.items() if place in away}
+        direct = {v: positions[place[1]] for v, place in inputs.items() if place not in places and place not in away}
+        uniform_items = {
+            (1, k) for k, column in enumerate(zip(*items, strict=True)) if all(map(self._is_uniform, column))
+        }
+        uniform_items |= {(2, k) for k, source in enumerate(captured) if self._is_uniform(source)}
+        uniform = frozenset(v for v, place in inputs.items() if place in uniform_items)
+        in_place, tails = InPlace.of(loop.body), (onward, None)
+        planner = _Planner(
+            loop.body, frame, around, tails, self.chunk, direct, shared_places, self.roots, in_place, uniform
+        )
         body = planner.plan(top=False)
-        released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
+        released += [slot for _, _, target in cursors for slot in (target.slot, target.slot + 1)]
 
-        for k, slot in here.items():
+        for k, slot in carry_slots.items():
             if k in parts:
                 slots[parts[k]] = slot
                 self.dying[self.last.get(parts[k], p)].append(slot)
@@ -302,7 +306,7 @@ class _Planner:
                 released.append(slot)
         self.dying[p] += released
         onto = ranges(k for k in range(loop.carry_count) if k not in in_place.settled)
-        step = LoopStep(loop, body, carried, onward, onto, walked, len(others), copied, kept, cursors)
+        step = LoopStep(loop, body, carried, onward, onto, walked, len(unshared), copied, table, cursors)
         return [*self._chunks((), frozen(moves), {}), step] if moves else [step]
 
     def _scatter(self, p: int) -> list[Step]:
@@ -311,30 +315,30 @@ class _Planner:
         node, frame = self.program.nodes[value], self.frame
         rows, index, targets = node[1], node[2], scatter_targets(node)
         columns = len(targets) // rows
-        own = all(v in self.scattered and self.last[v] == p for v in targets)
+        in_place = all(v in self.scattered and self.last[v] == p for v in targets)
         table = None
-        if own or value in self.in_place.scatters:
+        if in_place or value in self.in_place.scatters:
             table = find_table([{self.slots[v]} for v in targets], rows, columns)
         moves: dict[int, list[int]] = {}
         if table is None:
-            own, table = True, Table(frame.row(len(targets)), columns, 1)
+            in_place, table = True, Table(frame.row(len(targets)), columns, 1)
             for source, slot in zip(targets, table.slots(rows, columns), strict=True):
                 moves.setdefault(source, []).append(slot)
-        places = table.slots(rows, columns)
-        kept = set(places)
-        self.dying[p] = [slot for slot in self.dying[p] if slot not in kept]
+        slots = table.slots(rows, columns)
+        slot_set = set(slots)
+        self.dying[p] = [slot for slot in self.dying[p] if slot not in slot_set]
         parts = self.parts.get(value, {})
-        for k, slot in enumerate(places):
+        for k, slot in enumerate(slots):
             if k in parts:
                 self.slots[parts[k]] = slot
-            if own:
+            if in_place:
                 self.scattered.update([parts[k]] if k in parts else [])
                 self.dying[self.last.get(parts.get(k, 0), p)].append(slot)
 
         def slot_of(source: int) -> int:
             if source in self.slots:
                 return self.slots[source]
-            if source not in moves or all(slot in kept for slot in moves[source]):
+            if source not in moves or all(slot in slot_set for slot in moves[source]):
                 moves.setdefault(source, []).append(frame.one())
                 self.dying[p].append(moves[source][-1])
             return moves[source][-1]
@@ -349,22 +353,22 @@ class _Planner:
         for k, column in enumerate(zip(*items, strict=True)):
             first, step = self.shared.get(column[0]), find_step([self.shared.get(v) for v in column])
             if first is not None and step is not None:
-                way = (first[0], step)
-                if way not in cursors:
-                    cursors[way] = self.frame.cursor()
-                shared[k] = (cursors[way], first[1])
-        return shared, tuple((source, step, own) for (source, step), own in cursors.items())
+                key = (first[0], step)
+                if key not in cursors:
+                    cursors[key] = self.frame.cursor()
+                shared[k] = (cursors[key], first[1])
+        return shared, tuple((source, step, target) for (source, step), target in cursors.items())
 
     def _chunks(
         self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]
     ) -> list[Step]:
         """A chunk, with its stores of what it does not compute in chunks of their own, if they are many."""
-        own = set(values)
+        computed = set(values)
         moves = [
             (kind, value, place)
             for kind, places in enumerate((stores, keeps))
             for value, some in places.items()
-            if value not in own
+            if value not in computed
             for place in some
         ]
         if len(moves) <= self.chunk:

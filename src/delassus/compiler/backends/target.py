@@ -50,7 +50,7 @@ class Target:
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
-                f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?).",
+                f"{self.cpu} can process {possible} states at a time, not {lanes}; check DELASSUS_LANES.",
                 code="wrong-machine",
             )
         return replace(self, lanes=lanes)
@@ -137,17 +137,17 @@ def _host() -> Target:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features().flatten()
-    wanted = os.environ.get("DELASSUS_LANES", "")
+    setting = os.environ.get("DELASSUS_LANES", "")
     target = Target(triple, llvm.get_host_cpu_name(), features, _widest_register(features) // DOUBLE.bytes)
     if not (target.is_x86 or target.is_arm):
         raise DelassusError(
             f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.", code="wrong-machine"
         )
-    if not wanted:
+    if not setting:
         return target
-    if not wanted.isdecimal():
+    if not setting.isdecimal():
         raise DelassusError(
-            f"DELASSUS_LANES is {wanted!r}: it is a number of lanes, such as {target.lanes}, or unset.",
+            f"DELASSUS_LANES is {setting!r}: it is a number of lanes, such as {target.lanes}, or unset.",
             code="wrong-machine",
         )
-    return target.with_lanes(int(wanted))
+    return target.with_lanes(int(setting))

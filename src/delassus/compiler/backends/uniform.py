@@ -1,7 +1,7 @@
 """Finds values that are equal in all lanes because they do not depend on a state.
 
-Items of a loop along constants are such values, and positions that are computed of them. A choice at such a position is
-the load of a whole row of lanes, where one that differs from lane to lane gathers single numbers.
+Examples are items of a loop over constants, and indices computed from them. Selecting by such an index loads a whole
+row of lanes; an index that differs between lanes needs a gather.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _OWN: Final = frozenset({"input", "loop", "part", "gather", "scatter", "custom"}
 
 def uniform_values(program: Program, inputs: Set[int]) -> frozenset[int]:
     """The values of a program, or of the body of a loop, that are the same in all lanes if some inputs are."""
-    found = set(inputs)
+    uniform = set(inputs)
     for value, node in enumerate(program.nodes):
-        if node[0] not in _OWN and all(a <= 0 or a in found for a in arguments(node)):
-            found.add(value)
-    return frozenset(found)
+        if node[0] not in _OWN and all(a <= 0 or a in uniform for a in arguments(node)):
+            uniform.add(value)
+    return frozenset(uniform)

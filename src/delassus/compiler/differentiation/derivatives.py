@@ -5,23 +5,24 @@
     J = jacobian(f)(x)                             all of it, of shape f(x).shape + x.shape
     g = grad(f)(x)                                 the gradient of a function that gives a scalar
 
-The functions take and give arrays, or tuples of them, and are written with `delassus.numpy`. Inside a kernel,
+The functions map arrays, or tuples of them, to the same, and are written with `delassus.numpy`. Inside a kernel,
 derivatives become part of its program:
 
     @kernel("(nq)->(3,nq)")
     def sensitivity(model, q):
         return jacobian(lambda q: position(model, q))(q)
 
-Outside, on plain arrays, they are recorded as a program that the interpreter evaluates, anew at each call: for tests
-and small work. A function may use derivatives itself. What it takes from around it, such as other arrays of the
-kernel, is constant.
+Outside, on plain arrays, they are recorded as a program that the interpreter evaluates at each call: for tests and
+small problems. Derivatives may be nested. Variables of the enclosing scope, such as other arrays of the kernel, are
+constants.
 
-Cost: for each product, the costliest of the common operations, a `jvp` takes 4 operations and a `vjp` 5, the product
-included; on the articulated-body algorithm of a 50-joint tree either takes 2.2 times the operations of the algorithm.
+Cost: for each product, the most expensive of the common operations, a `jvp` takes 4 operations and a `vjp` 5, including
+the product; on the articulated-body algorithm of a 50-joint tree each takes 2.2 times the operations of the algorithm.
 `jacobian` makes one forward sweep for each input or one backward sweep for each output, whichever are fewer; exact
-zeros cost nothing, and what the sweeps have in common is computed once: for RNEA of a 30-joint tree, all derivatives in
-q, v and a take 6.4 times the operations of RNEA. See `linearize` for how it is done, for `where`, and for kinks. As
-√x is infinitely steep at 0, a norm has no derivative at the origin: choose it there by `where`, or add to the square.
+zeros cost nothing, and common subexpressions of the sweeps are computed once: for RNEA of a 30-joint tree, all
+derivatives in q, v and a take 6.4 times the operations of RNEA. See `linearize` for the method, for `where`, and for
+kinks. The slope of √x is infinite at 0, so a norm has no derivative at the origin: select one there by `where`, or add
+a constant to the square.
 """
 
 from __future__ import annotations
@@ -78,10 +79,10 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
     """
     if current() is None:
         value = _run(lambda trace, *inner: _tape(trace, lambda: function(*inner), ())[1], *primals)
-        kept = like(primals, (np.array(x, float) for x in leaves(primals)))
+        primal_copies = like(primals, (np.array(x, float) for x in leaves(primals)))
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
-            result: tuple[Any, ...] = _run(lambda trace, c, *p: vjp(function, *p)[1](c), cotangent, *kept)
+            result: tuple[Any, ...] = _run(lambda trace, c, *p: vjp(function, *p)[1](c), cotangent, *primal_copies)
             return result
 
         return value, pullback
@@ -95,8 +96,8 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
                     "a pullback is used outside the call that traced it; call it there, and return its result."
                 )
             seeds = _matching("cotangent", _lift(trace, cotangent), value)
-            pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
-            result: tuple[Any, ...] = like(primals, pulled)
+            cotangents = _arrays(trace, tape.pull(seeds), leaves(primals))
+            result: tuple[Any, ...] = like(primals, cotangents)
             return result
 
         return value, pullback
@@ -149,22 +150,22 @@ def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Cal
     def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
         if isinstance(result, tuple) or result.shape:
-            what = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
+            form = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
             raise DerivativeError(
-                f"grad needs a function that returns one scalar; it returned {what}: use jacobian.", code="wrong-shape"
+                f"grad needs a function that returns one scalar; it returned {form}: use jacobian.", code="wrong-shape"
             )
-        whole = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
-        return whole if isinstance(argnum, tuple) else whole[0]
+        gradient = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
+        return gradient if isinstance(argnum, tuple) else gradient[0]
 
     return _of_arguments(body, function, argnum)
 
 
 def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[int, ...]) -> Callable[..., Any]:
     """A function of all arguments that differentiates in the chosen ones and leaves the others as they are."""
-    chosen = argnum if isinstance(argnum, tuple) else (argnum,)
+    positions = argnum if isinstance(argnum, tuple) else (argnum,)
 
     def derivative(*args: Any) -> Any:
-        if not all(-len(args) <= k < len(args) for k in chosen):
+        if not all(-len(args) <= k < len(args) for k in positions):
             raise DerivativeError(
                 f"argnum is {argnum}, and the function was called with {len(args)} argument(s).",
                 code="index-out-of-range",
@@ -172,11 +173,11 @@ def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[i
 
         def of_chosen(*primals: Any) -> Any:
             complete = list(args)
-            for k, primal in zip(chosen, primals, strict=True):
+            for k, primal in zip(positions, primals, strict=True):
                 complete[k] = primal
             return function(*complete)
 
-        return _run(lambda trace, *primals: body(trace, of_chosen, primals), *[args[k] for k in chosen])
+        return _run(lambda trace, *primals: body(trace, of_chosen, primals), *[args[k] for k in positions])
 
     return derivative
 
@@ -234,15 +235,15 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     trace = Trace()
     with trace.recording():
         _lift(trace, arguments)  # raises for what is not an array of numbers
-        numbers: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
-        inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(numbers))
-        emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(numbers))
-        arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, numbers, strict=True))
+        values: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
+        inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(values))
+        emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(values))
+        arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, values, strict=True))
         returned = body(trace, *like(arguments, arrays))
         results = leaves(_lift(trace, returned))
     outputs = tuple(Operand(f"y{k}", r.shape) for k, r in enumerate(results))
     program = trace.builder.finish(inputs, outputs, tuple(tuple(r.ids.ravel().tolist()) for r in results))
-    return like(returned, iter(evaluate(program, *numbers)))
+    return like(returned, iter(evaluate(program, *values)))
 
 
 def _lift(trace: Recording, x: Any) -> Any:
@@ -253,8 +254,8 @@ def _lift(trace: Recording, x: Any) -> Any:
 
 def _arrays(trace: Recording, values: list[int], examples: list[Array]) -> Iterator[Array]:
     """Flat values, cut into arrays of given shapes."""
-    ends = np.cumsum([x.size for x in examples]).tolist()
-    for end, x in zip(ends, examples, strict=True):
+    offsets = np.cumsum([x.size for x in examples]).tolist()
+    for end, x in zip(offsets, examples, strict=True):
         yield Array(trace, np.array(values[end - math.prod(x.shape) : end], np.int64).reshape(x.shape))
 
 
@@ -263,12 +264,12 @@ def _values(arrays: list[Array]) -> list[int]:
     return [v for array in arrays for v in array.ids.ravel().tolist()]
 
 
-def _matching(what: str, x: Any, example: Any) -> list[int]:
+def _matching(label: str, x: Any, example: Any) -> list[int]:
     """The flat values of tangents or cotangents, which must have the shapes of what they belong to."""
-    shapes, needed = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
-    if shapes != needed:
+    shapes, expected = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
+    if shapes != expected:
         raise DerivativeError(
-            f"a {what} has shape {shapes}; it must have the shape {needed} of its argument or result.",
+            f"a {label} has shape {shapes}; it must have the shape {expected} of its argument or result.",
             code="wrong-shape",
         )
     return _values(leaves(x))

@@ -1,11 +1,11 @@
 """The differential of a loop, which is a loop itself.
 
-Forwards, tangents are carried along with what they belong to, and the loop ends when the first one does. Backwards,
-a loop saves what every execution of the body got, and another one walks the other way with cotangents in hand, those of
-captured values being summed up on the way; that needs a loop whose number of executions is known. A branch, a loop
-that is executed once or not at all, has a branch as its differential in both directions.
+In forward mode, tangents are carried along with their values, and the loop ends with the original one. In reverse mode,
+a loop stores the inputs of every iteration, and another one runs backward with the cotangents, adding up those of
+captured values; this needs a known number of iterations. A branch, which is a loop with at most one iteration, has a
+branch as its differential in both modes.
 
-Only what depends on an active argument has a tangent or cotangent.
+Only values that depend on an active argument have a tangent or cotangent.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents
     inputs = _inputs(body, loop)
     d_inputs = _inputs(body, loop, (carried, item, captured))
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
-    pushed = tape.push([v for values in d_inputs for v in values])
-    kept_tangents = [pushed[loop.carry_count + k] for k in kept]
-    results = ([*tape.values[: loop.carry_count], *(pushed[k] for k in carried)], kept_tangents)
+    tangent_values = tape.push([v for values in d_inputs for v in values])
+    kept_tangents = [tangent_values[loop.carry_count + k] for k in kept]
+    results = ([*tape.values[: loop.carry_count], *(tangent_values[k] for k in carried)], kept_tangents)
     sizes = [len(a) + len(b) for a, b in zip(inputs, d_inputs, strict=True)]
-    made = replace(loop, body=_body(body, sizes, results))
+    new_loop = replace(loop, body=_body(body, sizes, results))
 
     first, items, around = loop.split(values)
     d_first, d_items, d_around = loop.split([tangents.get(k, ZERO) for k in range(len(values))])
@@ -69,12 +69,12 @@ def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents
     for row, d_row in zip(items, d_items, strict=True):
         arguments += [*row, *(d_row[k] for k in item)]
     arguments += [*around, *(d_around[k] for k in captured)]
-    parts = g.loop(made, arguments)
-    found = {k: parts[loop.carry_count + n] for n, k in enumerate(carried)}
+    parts = g.loop(new_loop, arguments)
+    result = {k: parts[loop.carry_count + n] for n, k in enumerate(carried)}
     for i in range(loop.count):
-        start = made.carry_count + i * len(kept)
-        found |= {loop.carry_count + i * loop.stored_count + k: parts[start + n] for n, k in enumerate(kept)}
-    return found
+        start = new_loop.carry_count + i * len(kept)
+        result |= {loop.carry_count + i * loop.stored_count + k: parts[start + n] for n, k in enumerate(kept)}
+    return result
 
 
 def pull(
@@ -101,35 +101,41 @@ def pull(
     # The inputs of the loop that walks back: what tells whether a branch was executed; cotangents to carry; what one
     # execution got, with cotangents of what it kept; and what it captured.
     flag = int(loop.conditional)
-    back = [body.emit(("input", 0, flag + k)) for k in range(len(carried) + len(captured))]
+    body_inputs = [body.emit(("input", 0, flag + k)) for k in range(len(carried) + len(captured))]
     got = [body.emit(("input", 1, k)) for k in range(loop.carry_count + loop.item + len(kept))]
     inputs = (got[: loop.carry_count], got[loop.carry_count : loop.carry_count + loop.item], _inputs(body, loop)[2])
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
     seeds = [ZERO] * (loop.carry_count + loop.stored_count)
     for n, k in enumerate(carried):
-        seeds[k] = back[n]
+        seeds[k] = body_inputs[n]
     for n, k in enumerate(kept):
         seeds[loop.carry_count + k] = got[loop.carry_count + loop.item + n]
-    pulled = tape.pull(seeds)
-    sums = [body.add(back[len(carried) + n], pulled[len(carried) + len(item) + n]) for n in range(len(captured))]
-    results = ([*[ZERO] * flag, *pulled[: len(carried)], *sums], pulled[len(carried) : len(carried) + len(item)])
-    sizes = [flag + len(back), len(got), len(around)]
-    made = Loop(_body(body, sizes, results), loop.count, not loop.reverse, loop.conditional)
+    cotangent_values = tape.pull(seeds)
+    sums = [
+        body.add(body_inputs[len(carried) + n], cotangent_values[len(carried) + len(item) + n])
+        for n in range(len(captured))
+    ]
+    results = (
+        [*[ZERO] * flag, *cotangent_values[: len(carried)], *sums],
+        cotangent_values[len(carried) : len(carried) + len(item)],
+    )
+    sizes = [flag + len(body_inputs), len(got), len(around)]
+    new_loop = Loop(_body(body, sizes, results), loop.count, not loop.reverse, loop.conditional)
 
     arguments = [*first[:flag], *(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
     for i, row in enumerate(items):
-        given = [cotangents.get(loop.carry_count + i * loop.stored_count + k, ZERO) for k in kept]
-        arguments += [*saved[i], *row, *given]
-    whole = g.loop(made, [*arguments, *around])
-    parts = whole[flag:]
-    found = {k: parts[n] for n, k in enumerate(carried) if k in active}
+        seeds_of_outputs = [cotangents.get(loop.carry_count + i * loop.stored_count + k, ZERO) for k in kept]
+        arguments += [*saved[i], *row, *seeds_of_outputs]
+    loop_value = g.loop(new_loop, [*arguments, *around])
+    parts = loop_value[flag:]
+    result = {k: parts[n] for n, k in enumerate(carried) if k in active}
     start = loop.carry_count + loop.count * loop.item
-    found |= {start + k: parts[len(carried) + n] for n, k in enumerate(captured)}
+    result |= {start + k: parts[len(carried) + n] for n, k in enumerate(captured)}
     for i in range(loop.count):
-        row = whole[made.carry_count + i * len(item) :]
-        places = [loop.carry_count + i * loop.item + k for k in item]
-        found |= {place: row[n] for n, place in enumerate(places) if place in active}
-    return found
+        row = loop_value[new_loop.carry_count + i * len(item) :]
+        positions = [loop.carry_count + i * loop.item + k for k in item]
+        result |= {position: row[n] for n, position in enumerate(positions) if position in active}
+    return result
 
 
 def _save(g: Builder, loop: Loop, values: Sequence[int]) -> list[list[int]]:
@@ -138,36 +144,36 @@ def _save(g: Builder, loop: Loop, values: Sequence[int]) -> list[list[int]]:
     inputs = _inputs(body, loop)
     carried, _ = replay(body, loop.body, inputs)
     sizes = [len(part) for part in inputs]
-    made = replace(loop, body=_body(body, sizes, (carried, inputs[0])))
-    parts = g.loop(made, values)[loop.carry_count :]
+    saving_loop = replace(loop, body=_body(body, sizes, (carried, inputs[0])))
+    parts = g.loop(saving_loop, values)[loop.carry_count :]
     return [parts[i * loop.carry_count : (i + 1) * loop.carry_count] for i in range(loop.count)]
 
 
-def _inputs(g: Builder, loop: Loop, chosen: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+def _inputs(g: Builder, loop: Loop, active: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
     """Inputs of a new body: those of the loop's own, or, after them, one more for each chosen one."""
     sizes = [operand.size for operand in loop.body.inputs]
-    if chosen is None:
+    if active is None:
         return [[g.emit(("input", k, i)) for i in range(size)] for k, size in enumerate(sizes)]
     return [
-        [g.emit(("input", k, size + i)) for i in range(len(some))]
-        for k, (size, some) in enumerate(zip(sizes, chosen, strict=True))
+        [g.emit(("input", k, size + i)) for i in range(len(active_part))]
+        for k, (size, active_part) in enumerate(zip(sizes, active, strict=True))
     ]
 
 
 def _tape(
-    make: MakeTape, g: Builder, loop: Loop, inputs: Sequence[Sequence[int]], chosen: Sequence[Sequence[int]]
+    make: MakeTape, g: Builder, loop: Loop, inputs: Sequence[Sequence[int]], active: Sequence[Sequence[int]]
 ) -> Linear:
     """The body of a loop as a function of the chosen inputs, at `inputs`."""
-    places = [(k, i) for k, some in enumerate(chosen) for i in some]
+    positions = [(k, i) for k, active_part in enumerate(active) for i in active_part]
 
     def run(values: list[int]) -> list[int]:
         filled = [list(part) for part in inputs]
-        for (k, i), value in zip(places, values, strict=True):
+        for (k, i), value in zip(positions, values, strict=True):
             filled[k][i] = value
         carried, kept = replay(g, loop.body, filled)
         return [*carried, *kept]
 
-    return make(g, run, [inputs[k][i] for k, i in places])
+    return make(g, run, [inputs[k][i] for k, i in positions])
 
 
 def _body(g: Builder, sizes: Sequence[int], results: tuple[Sequence[int], Sequence[int]]) -> Program:

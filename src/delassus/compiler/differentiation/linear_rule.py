@@ -9,8 +9,8 @@ from delassus.compiler.graph.rules import Rule
 
 def push(g: Builder, rule: Rule, values: Sequence[int], tangents: dict[int, int]) -> dict[int, int]:
     """The tangents of the parts for those of the arguments, by position."""
-    given = [tangents.get(rule.values + k, ZERO) for k in range(rule.primals)]
-    return {k: tangent for k, tangent in enumerate(rule.tangents(g, values, given)) if tangent != ZERO}
+    primal_tangents = [tangents.get(rule.values + k, ZERO) for k in range(rule.primals)]
+    return {k: tangent for k, tangent in enumerate(rule.tangents(g, values, primal_tangents)) if tangent != ZERO}
 
 
 def pull(
@@ -23,5 +23,5 @@ def pull(
 ) -> dict[int, int]:
     """The cotangents of active arguments, by position, for those of the parts: the rule is linear in its tangents."""
     tape = make(g, lambda tangents: rule.tangents(g, values, tangents), [ZERO] * rule.primals)
-    pulled = tape.pull([cotangents.get(k, ZERO) for k in range(rule.values)])
-    return {rule.values + k: part for k, part in enumerate(pulled) if rule.values + k in active}
+    cotangent_values = tape.pull([cotangents.get(k, ZERO) for k in range(rule.values)])
+    return {rule.values + k: part for k, part in enumerate(cotangent_values) if rule.values + k in active}

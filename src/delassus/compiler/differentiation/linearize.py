@@ -1,24 +1,23 @@
 """Linearizes a traced function: a list of linear steps that can be swept forward or in reverse.
 
-A `Tape` runs the function in the current trace, on values that stand for its inputs and for nothing else. Then the
-operations that lead from these inputs to the outputs are made once more on the real arguments, where they find
-what the caller has computed already, and every operation y = f(a, b) becomes a step dy = ∂f/∂a da + ∂f/∂b db. The
-partial derivatives are values of the graph, made once and shared by all sweeps; steps that do not depend on the
-inputs do not exist. `push` carries tangents through the steps in their order, `pull` carries cotangents
-through them in the opposite order: at most one product and one sum for each argument of each operation.
+A `Tape` runs the function in the current trace, on placeholders of its inputs. Then the operations that lead from these
+inputs to the outputs are repeated on the real arguments, where they find values that the caller has computed already,
+and every operation y = f(a, b) becomes a step dy = ∂f/∂a da + ∂f/∂b db. The partial derivatives are values of the
+graph, computed once and shared by all sweeps; operations that do not depend on the inputs have no step. `push`
+propagates tangents through the steps in order, `pull` propagates cotangents in reverse order: at most one product and
+one sum for each argument of each operation.
 
-Choices (where, minimum, maximum, take) hand their tangent to `select` or `gather`, so what is not chosen cannot spoil
-it. Backwards, an operation counts only under the condition that some output uses it. Inside the part of the graph that
-shares a condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by
-zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
-its end.
+Selections (where, minimum, maximum, take) pass their tangent to `select` or `gather`, so values that are not selected
+have no influence. In reverse mode, an operation counts only under the condition that an output uses it. Inside the part
+of the graph with the same condition, cotangents may be anything while it does not hold; where they leave that part they
+are replaced by zero. Thus a branch that is not taken contributes zero even if its derivative is infinite or NaN, for
+one `select` at its end.
 
-A loop is one step, see `linear_loop`, and so is a scatter, see `linear_scatter`. A function that brings its tangent
-along is one step as well, see `linear_rule`: what it computes inside is not followed. A sweep may be made in the body
-of another loop, with the partial derivatives from around it: that is how the columns of a large Jacobian share one
-piece of code.
+A loop is one step, see `linear_loop`, and so are a scatter, see `linear_scatter`, and a function with a custom tangent,
+see `linear_rule`. A sweep may be inside the body of another loop, using the partial derivatives from outside: this is
+how the columns of a large Jacobian share one piece of code.
 
-At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
+At kinks: the derivative of |x| at 0 is 0, and for equal arguments of minimum and maximum it is that of the first.
 """
 
 from __future__ import annotations
@@ -119,82 +118,82 @@ class Tape:
         The sweep is made in the function's own graph, or in another one, where `enter` brings values from there.
         """
         g = into or self.builder
-        found = dict(zip(self.inputs, tangents, strict=True))
+        tangent_of = dict(zip(self.inputs, tangents, strict=True))
         for step in self._steps:
             if isinstance(step, _LoopStep):
-                found |= self._push_loop(step, found, g, enter)
+                tangent_of |= self._push_loop(step, tangent_of, g, enter)
                 continue
             value, edges, choice = step
             if choice is None:
                 total = ZERO
                 for argument, factor, _ in edges:
-                    if argument in found:
-                        total = g.add(total, g.mul(found[argument], enter(factor)))
+                    if argument in tangent_of:
+                        total = g.add(total, g.mul(tangent_of[argument], enter(factor)))
             else:
-                kind, decisive, chosen = choice
-                total = getattr(g, kind)(enter(decisive), *[found.get(v, ZERO) for v in chosen])
+                kind, decisive, choices = choice
+                total = getattr(g, kind)(enter(decisive), *[tangent_of.get(v, ZERO) for v in choices])
             if total != ZERO:
-                found[value] = total
-        return [found.get(v, ZERO) for v in self.outputs]
+                tangent_of[value] = total
+        return [tangent_of.get(v, ZERO) for v in self.outputs]
 
     def pull(
         self, cotangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
     ) -> list[int]:
         """The cotangents of the inputs for cotangents of the outputs; the sweep is made where that of `push` is."""
         g = into or self.builder
-        found = dict.fromkeys(self.inputs, ZERO)
+        cotangent_of = dict.fromkeys(self.inputs, ZERO)
         for value, cotangent in zip(self.outputs, cotangents, strict=True):
             if value in self._active:
-                found[value] = g.add(found.get(value, ZERO), cotangent)
-        holds = self._conditions([v for v, c in found.items() if c != ZERO]) if self._branching else None
+                cotangent_of[value] = g.add(cotangent_of.get(value, ZERO), cotangent)
+        holds = self._conditions([v for v, c in cotangent_of.items() if c != ZERO]) if self._branching else None
 
         def give(argument: int, part: int, used: int) -> None:
             """Add to a cotangent what holds under a condition."""
             if holds is not None and holds[argument] != used:
                 part = g.select(enter(used), part, ZERO)
-            found[argument] = g.add(found.get(argument, ZERO), part)
+            cotangent_of[argument] = g.add(cotangent_of.get(argument, ZERO), part)
 
         for step in reversed(self._steps):
             if isinstance(step, _LoopStep):
                 used = TRUE if holds is None else holds.get(step.value, FALSE)
-                for argument, part in self._pull_loop(step, found, holds, g, enter):
+                for argument, part in self._pull_loop(step, cotangent_of, holds, g, enter):
                     give(argument, part, used)
                 continue
             value, edges, _ = step
-            cotangent = found.get(value, ZERO)
+            cotangent = cotangent_of.get(value, ZERO)
             if cotangent == ZERO:
                 continue
             for argument, factor, condition in edges:
                 used = TRUE if holds is None else self.builder.logical_and(holds[value], condition)
                 give(argument, g.mul(cotangent, enter(factor)), used)
-        return [found[v] for v in self.inputs]
+        return [cotangent_of[v] for v in self.inputs]
 
     def _push_loop(
-        self, step: _LoopStep, found: dict[int, int], g: Builder, enter: Callable[[int], int]
+        self, step: _LoopStep, tangent_of: dict[int, int], g: Builder, enter: Callable[[int], int]
     ) -> dict[int, int]:
-        tangents = {k: found.get(step.arguments[k], ZERO) for k in step.active}
+        tangents = {k: tangent_of.get(step.arguments[k], ZERO) for k in step.active}
         if all(t == ZERO for t in tangents.values()):
             return {}
         real = [enter(v) for v in self._real_arguments(step)]
         if isinstance(step.loop, Loop):
-            pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+            results = linear_loop.push(Tape, g, step.loop, real, tangents)
         elif isinstance(step.loop, Rule):
-            pushed = linear_rule.push(g, step.loop, real, tangents)
+            results = linear_rule.push(g, step.loop, real, tangents)
         else:
-            pushed = linear_scatter.push(g, step.loop, real, tangents)
-        return {value: pushed[k] for k, value in step.parts.items() if k in pushed}
+            results = linear_scatter.push(g, step.loop, real, tangents)
+        return {value: results[k] for k, value in step.parts.items() if k in results}
 
     def _pull_loop(
         self,
         step: _LoopStep,
-        found: dict[int, int],
+        cotangent_of: dict[int, int],
         holds: dict[int, int] | None,
         g: Builder,
         enter: Callable[[int], int],
     ) -> list[tuple[int, int]]:
         cotangents = {}
         for k, value in step.parts.items():
-            cotangent = found.get(value, ZERO)
+            cotangent = cotangent_of.get(value, ZERO)
             if cotangent != ZERO:
                 if holds is not None and holds[value] != holds[step.value]:
                     cotangent = g.select(enter(holds[value]), cotangent, ZERO)
@@ -203,19 +202,19 @@ class Tape:
             return []
         real = [enter(v) for v in self._real_arguments(step)]
         if isinstance(step.loop, Loop):
-            pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+            results = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
         elif isinstance(step.loop, Rule):
-            pulled = linear_rule.pull(Tape, g, step.loop, real, step.active, cotangents)
+            results = linear_rule.pull(Tape, g, step.loop, real, step.active, cotangents)
         else:
-            pulled = linear_scatter.pull(g, step.loop, real, step.active, cotangents)
-        return [(step.arguments[k], part) for k, part in pulled.items() if part != ZERO]
+            results = linear_scatter.pull(g, step.loop, real, step.active, cotangents)
+        return [(step.arguments[k], part) for k, part in results.items() if part != ZERO]
 
     def _real_arguments(self, step: _LoopStep) -> list[int]:
         """What a step reads; a rule reads the values that have the rule, so that it can be differentiated again."""
         real = self._replay(step.arguments)
         if isinstance(step.loop, Rule):
-            whole = self._real[step.value]
-            real[: step.loop.values] = [self.builder.emit(("part", whole, k)) for k in range(step.loop.values)]
+            real_loop = self._real[step.value]
+            real[: step.loop.values] = [self.builder.emit(("part", real_loop, k)) for k in range(step.loop.values)]
         return real
 
     def _operations_to_follow(self, operations: list[int]) -> set[int]:
@@ -236,11 +235,11 @@ class Tape:
 
     def _check_primals(self, rule: Rule, args: tuple[int, ...]) -> None:
         """Raise if values with a rule depend on the inputs in another way than by the primals."""
-        nodes, seen, waiting = self.builder.nodes, set(rule.primals_of(args)), list(args[: rule.values])
+        nodes, visited, waiting = self.builder.nodes, set(rule.primals_of(args)), list(args[: rule.values])
         while waiting:
             value = waiting.pop()
-            if value >= self.inputs[0] and value not in seen:
-                seen.add(value)
+            if value >= self.inputs[0] and value not in visited:
+                visited.add(value)
                 if value in self._real and value <= self.inputs[-1]:
                     raise DerivativeError(
                         "a function with a custom tangent uses a value from around it that depends on what is "
@@ -254,11 +253,11 @@ class Tape:
         for value in range(start, stop):
             if not varied.isdisjoint(arguments(nodes[value])):
                 varied.add(value)
-        needed = varied.intersection(self.outputs)
+        required = varied.intersection(self.outputs)
         for value in range(stop - 1, start - 1, -1):
-            if value in needed:
-                needed.update(varied.intersection(arguments(nodes[value])))
-        return sorted(needed.difference(self.inputs))
+            if value in required:
+                required.update(varied.intersection(arguments(nodes[value])))
+        return sorted(required.difference(self.inputs))
 
     def _replay(self, values: Iterable[int]) -> list[int]:
         """The values, recomputed from the real arguments instead of their placeholders."""
@@ -285,8 +284,8 @@ class Tape:
             edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
             choice = ("select", condition, (a, b))
         elif kind == "gather":
-            place = g.floor(inside(g, real[0], len(args) - 1))
-            gates = tuple((v, g.eq(place, g.constant(float(k)))) for k, v in enumerate(args[1:]))
+            index = g.floor(inside(g, real[0], len(args) - 1))
+            gates = tuple((v, g.eq(index, g.constant(float(k)))) for k, v in enumerate(args[1:]))
             edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
             choice = ("gather", real[0], tuple(args[1:]))
         else:
@@ -310,20 +309,20 @@ class Tape:
     def _loop_step(self, value: int) -> list[_Step | _LoopStep]:
         node = self.builder.nodes[value]
         args = arguments(node)
-        given = frozenset(k for k, a in enumerate(args) if a in self._active)
+        active_arguments = frozenset(k for k, a in enumerate(args) if a in self._active)
         if node[0] == "loop":
             loop: Loop | Rule | int = self.builder.loops[node[1]]
-            reached = linear_loop.active_parts(self.builder.loops[node[1]], given)
+            reached = linear_loop.active_parts(self.builder.loops[node[1]], active_arguments)
         else:
             loop, first = node[1], node[1].values if node[0] == "custom" else 1
             last = first + loop.primals if isinstance(loop, Rule) else len(args)
-            given = given.intersection(range(first, last))
-            reached = set(self._parts.get(value, {})) if given else set()
+            active_arguments = active_arguments.intersection(range(first, last))
+            reached = set(self._parts.get(value, {})) if active_arguments else set()
         parts = {k: v for k, v in self._parts.get(value, {}).items() if k in reached}
         if not parts:
             return []
         self._active.update((value, *parts.values()))
-        return [_LoopStep(value, loop, args, given, parts)]
+        return [_LoopStep(value, loop, args, active_arguments, parts)]
 
     def _conditions(self, seeded: Sequence[int]) -> dict[int, int]:
         """Under which condition the seeded outputs use each value; the inputs are always of use."""

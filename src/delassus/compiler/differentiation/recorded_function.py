@@ -43,8 +43,8 @@ class RecordedFunction:
         if trace is None:
             return tuple(evaluate(self.program, *(np.asarray(x, float) for x in arguments)))
         values = [trace.lift(x).ids.ravel().tolist() for x in arguments]
-        found = replay(trace.builder, self.program, values)
+        results = replay(trace.builder, self.program, values)
         shapes = [operand.shape for operand in self.program.outputs]
         return tuple(
-            Array(trace, np.array(ids, np.int64).reshape(shape)) for ids, shape in zip(found, shapes, strict=True)
+            Array(trace, np.array(ids, np.int64).reshape(shape)) for ids, shape in zip(results, shapes, strict=True)
         )

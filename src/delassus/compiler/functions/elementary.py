@@ -1,11 +1,11 @@
 """Helpers for expansions of elementary functions, and functions without constants of their own.
 
 Elementary functions are graph operations, so that every back end computes the same bits; `trigonometric`,
-`inverse_trigonometric`, `exponential`, `logarithm` and `power` hold the others. Where they correct for the rounding of
-a sum or a product, the products involved are exact: so it makes no difference whether they are fused into a sum.
+`inverse_trigonometric`, `exponential`, `logarithm` and `power` contain the others. Where they correct the rounding of a
+sum or a product, the products involved are exact, so that fusing them into a sum makes no difference.
 
-An expansion is the same in double and in single precision. Its numbers are not: tables hold those of both. Errors are
-given as units in the last place (ulp) of the precision.
+An expansion is the same in double and in single precision, but its coefficients differ: tables hold both. Errors are in
+units in the last place (ulp) of the precision.
 """
 
 import math
@@ -66,8 +66,8 @@ def hypot(g: Builder, x: int, y: int) -> int:
     upper, lower, factor = _HYPOT[g.precision]
     huge, small = g.lt(c(upper), larger), g.lt(larger, c(lower))
     scale = g.select(huge, c(1.0 / factor), g.select(small, c(factor), c(1.0)))
-    back = g.select(huge, c(factor), g.select(small, c(1.0 / factor), c(1.0)))
+    unscale = g.select(huge, c(factor), g.select(small, c(1.0 / factor), c(1.0)))
     a, b = g.mul(width, scale), g.mul(height, scale)
-    length = g.mul(g.sqrt(g.add(g.mul(a, a), g.mul(b, b))), back)
+    length = g.mul(g.sqrt(g.add(g.mul(a, a), g.mul(b, b))), unscale)
     infinite = g.logical_or(g.eq(width, c(math.inf)), g.eq(height, c(math.inf)))
     return g.select(infinite, c(math.inf), length)

@@ -126,8 +126,8 @@ def sinh(g: Builder, x: int) -> int:
     """The hyperbolic sine: h - 1/(4h), where h is half of e to the power |x|, and a polynomial up to 1."""
     c, size = g.constant, g.abs(x)
     half = _half_exp(g, size)
-    far = _limited(g, size, g.sub(half, g.div(c(0.25), half)), _LARGEST_HYPERBOLIC)
-    return _odd(g, x, size, 1.0, _SINH, far)
+    large_branch = _limited(g, size, g.sub(half, g.div(c(0.25), half)), _LARGEST_HYPERBOLIC)
+    return _odd(g, x, size, 1.0, _SINH, large_branch)
 
 
 @elementary(np.cosh, partials=(lambda g, y, x: g.unary("sinh", x),))
@@ -148,16 +148,16 @@ def tanh(g: Builder, x: int) -> int:
     c, size, one_from = g.constant, g.abs(x), _ONE_FROM[g.precision]
     high, low, n = _reduced(g, g.select(g.lt(size, c(one_from)), g.add(size, size), c(2.0 * one_from)))
     power = g.scale(exponential(g, high, low, c(1.0)), n)
-    far = g.sub(c(1.0), g.div(c(2.0), g.add(power, c(1.0))))
-    return g.select(g.ne(x, x), x, _odd(g, x, size, 0.625, _TANH, far))
+    large_branch = g.sub(c(1.0), g.div(c(2.0), g.add(power, c(1.0))))
+    return g.select(g.ne(x, x), x, _odd(g, x, size, 0.625, _TANH, large_branch))
 
 
 def exponential(g: Builder, high: int, low: int, shift: int) -> int:
     """eʳ - 1 + shift for r = high - low, |r| ≤ ln 2 / 2 and low much smaller; the shift is zero or larger than r."""
     total = g.add(shift, high)
-    lost = g.sub(g.sub(high, g.sub(total, shift)), low)
+    rounding = g.sub(g.sub(high, g.sub(total, shift)), low)
     r = g.sub(high, low)
-    return g.add(total, g.add(lost, g.mul(g.mul(r, r), polynomial(g, r, _EXP))))
+    return g.add(total, g.add(rounding, g.mul(g.mul(r, r), polynomial(g, r, _EXP))))
 
 
 def _reduced(g: Builder, x: int) -> tuple[int, int, int]:

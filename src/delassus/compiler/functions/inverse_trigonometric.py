@@ -134,8 +134,8 @@ def _first_half_turn(g: Builder, smaller: int, larger: int, scale: int, steep: i
         )
         for pi, half in zip(_PI_PARTS[g.precision], _ARCTAN_HALF[g.precision], strict=True)
     )
-    rest = g.add(g.mul(g.mul(t, z), polynomial(g, z, _ARCTAN)), low)
-    return g.add(high, g.add(t, rest))
+    remainder = g.add(g.mul(g.mul(t, z), polynomial(g, z, _ARCTAN)), low)
+    return g.add(high, g.add(t, remainder))
 
 
 def _inverse_square_root(g: Builder, x: int) -> int:
@@ -155,13 +155,13 @@ def arcsin(g: Builder, x: int) -> int:
 def arccos(g: Builder, x: int) -> int:
     """The angle in [0, π] whose cosine is x; NaN for |x| > 1."""
     c = g.constant
-    flat, sine, bent = _small_arcsin(g, x)
+    flat, sine, angle = _small_arcsin(g, x)
     negative = g.lt(x, c(0.0))
     # From the y axis, up to a sixth of a turn; else from the x axis to the right or to the left.
-    signed_sine, signed_bent = (g.select(negative, g.neg(part), part) for part in (sine, bent))
+    signed_sine, signed_bent = (g.select(negative, g.neg(part), part) for part in (sine, angle))
     upright = _less(g, 0.5, signed_sine, signed_bent, c(1.0))
-    right = g.mul(g.add(sine, bent), c(2.0))
-    return g.select(flat, upright, g.select(negative, _less(g, 1.0, sine, bent, c(2.0)), right))
+    right = g.mul(g.add(sine, angle), c(2.0))
+    return g.select(flat, upright, g.select(negative, _less(g, 1.0, sine, angle, c(2.0)), right))
 
 
 def _small_arcsin(g: Builder, x: int) -> tuple[int, int, int]:
@@ -173,11 +173,11 @@ def _small_arcsin(g: Builder, x: int) -> tuple[int, int, int]:
     return flat, sine, g.mul(g.mul(sine, z), polynomial(g, z, _ARCSIN))
 
 
-def _less(g: Builder, half_turns: float, sine: int, bent: int, times: int) -> int:
+def _less(g: Builder, half_turns: float, sine: int, angle: int, times: int) -> int:
     """π or π/2 less `times` (1 or 2) the sum of two numbers, the second one much smaller than the first."""
     pi, pi_rest = _PI_PARTS[g.precision]
-    whole, part = g.constant(pi * half_turns), g.mul(sine, times)
-    difference = g.sub(whole, part)
-    lost = g.sub(g.sub(whole, difference), part)
-    rest = g.sub(g.mul(bent, times), g.constant(pi_rest * half_turns))
-    return g.add(difference, g.sub(lost, rest))
+    half_turn, part = g.constant(pi * half_turns), g.mul(sine, times)
+    difference = g.sub(half_turn, part)
+    rounding = g.sub(g.sub(half_turn, difference), part)
+    remainder = g.sub(g.mul(angle, times), g.constant(pi_rest * half_turns))
+    return g.add(difference, g.sub(rounding, remainder))

@@ -51,10 +51,10 @@ def log1p(g: Builder, x: int) -> int:
     one = c(1.0)
     u = g.add(one, x)
     k = _exponent(g, u)
-    near = g.eq(k, c(0.0))
-    f = g.select(near, x, g.sub(g.scale(u, g.neg(k)), one))
-    lost = g.select(g.lt(one, x), g.sub(one, g.sub(u, x)), g.sub(x, g.sub(u, one)))
-    correction = g.select(near, c(0.0), g.div(lost, u))
+    is_small = g.eq(k, c(0.0))
+    f = g.select(is_small, x, g.sub(g.scale(u, g.neg(k)), one))
+    rounding = g.select(g.lt(one, x), g.sub(one, g.sub(u, x)), g.sub(x, g.sub(u, one)))
+    correction = g.select(is_small, c(0.0), g.div(rounding, u))
     return _on_domain(g, x, c(-1.0), _sum(g, k, f, g.add(g.mul(k, c(_LN2[g.precision][1])), correction)))
 
 
@@ -69,8 +69,8 @@ def _sum(g: Builder, k: int, f: int, small: int) -> int:
     s = g.div(f, g.add(f, c(2.0)))
     z = g.mul(s, s)
     half = g.mul(g.mul(f, c(0.5)), f)
-    rest = g.add(g.mul(s, g.add(half, g.mul(z, polynomial(g, z, _ARTANH)))), small)
-    return g.sub(g.mul(k, c(_LN2[g.precision][0])), g.sub(g.sub(half, rest), f))
+    remainder = g.add(g.mul(s, g.add(half, g.mul(z, polynomial(g, z, _ARTANH)))), small)
+    return g.sub(g.mul(k, c(_LN2[g.precision][0])), g.sub(g.sub(half, remainder), f))
 
 
 def _on_domain(g: Builder, x: int, pole: int, value: int) -> int:

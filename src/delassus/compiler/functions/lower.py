@@ -2,8 +2,8 @@
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma (a·b
 + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
-lookup, scatter, philox0 to philox3, and those of `words`. Back ends and interpreter know these, loops and their parts,
-and nothing else.
+lookup, scatter, philox0 to philox3, and those of `words`. Back ends and interpreter support only these, and loops with
+their parts.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def _state_independent(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]
     return settled
 
 
-def _fuse(nodes: list[Node], kept: set[int]) -> None:
+def _fuse(nodes: list[Node], results: set[int]) -> None:
     """Rewrite sums, in place, so that they absorb the products they add.
 
     A product is absorbed if every use of it is a sum that can take it: then k sums become k fused operations and
@@ -90,7 +90,7 @@ def _fuse(nodes: list[Node], kept: set[int]) -> None:
             if argument > 0:
                 uses[argument].append(value)
     for value, node in enumerate(nodes):
-        if node[0] != "mul" or value in kept:
+        if node[0] != "mul" or value in results:
             continue
         takers = uses[value]
         if not all(nodes[user][0] in ("add", "sub") for user in takers) or len(set(takers)) < len(takers):

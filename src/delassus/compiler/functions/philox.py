@@ -46,8 +46,8 @@ def word(number: int) -> Callable[..., Any]:
         floats = np.broadcast_arrays(*arguments)
         counter_and_key = [x.astype(np.uint64) for x in floats]
         kind = floats[0].dtype
-        found = words(counter_and_key[:4], counter_and_key[4:])[number]
-        return (found >> np.uint64(dropped_bits(Precision.of(kind)))).astype(kind)
+        random_word = words(counter_and_key[:4], counter_and_key[4:])[number]
+        return (random_word >> np.uint64(dropped_bits(Precision.of(kind)))).astype(kind)
 
     return philox
 

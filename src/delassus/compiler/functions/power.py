@@ -56,8 +56,8 @@ def _fold(g: Builder, x: int, y: int) -> int:
     exponent = g.constants[-y] if y <= 0 else math.nan
     if not (abs(exponent) <= 64 and (2 * exponent).is_integer()):
         return g.emit(("power", x, y))
-    whole, half = int(abs(exponent)), abs(exponent) % 1 != 0
-    result = _integer_power(g, x, whole) if whole else ONE
+    integer_part, half = int(abs(exponent)), abs(exponent) % 1 != 0
+    result = _integer_power(g, x, integer_part) if integer_part else ONE
     if half:
         result = g.mul(result, g.sqrt(x))
     return g.div(ONE, result) if exponent < 0 else result
@@ -98,15 +98,15 @@ def power(g: Builder, x: int, y: int) -> int:
     # Negative bases. Below 2⁵² (single precision: 2²³), the sum has the digits of the integer in its low bits; from
     # there on all are integers.
     integers = c(2.0**g.precision.digits)
-    fine = g.lt(growth, integers)
-    digits = g.select(fine, g.add(growth, integers), growth)
-    whole = g.logical_or(g.logical_not(fine), g.eq(g.sub(digits, integers), growth))
-    odd = g.logical_and(g.logical_and(whole, g.lt(growth, g.add(integers, integers))), g.bit(digits, 0))
+    has_fraction = g.lt(growth, integers)
+    digits = g.select(has_fraction, g.add(growth, integers), growth)
+    is_integer = g.logical_or(g.logical_not(has_fraction), g.eq(g.sub(digits, integers), growth))
+    odd = g.logical_and(g.logical_and(is_integer, g.lt(growth, g.add(integers, integers))), g.bit(digits, 0))
     negative = g.lt(x, zero)
     result = g.select(g.logical_and(negative, odd), g.neg(result), result)
-    real = g.logical_or(whole, g.logical_not(g.logical_and(negative, g.lt(size, infinity))))
-    known = g.logical_and(g.eq(x, x), g.eq(y, y))
-    result = g.select(g.logical_and(real, known), result, c(math.nan))
+    real = g.logical_or(is_integer, g.logical_not(g.logical_and(negative, g.lt(size, infinity))))
+    is_number = g.logical_and(g.eq(x, x), g.eq(y, y))
+    result = g.select(g.logical_and(real, is_number), result, c(math.nan))
     return g.select(g.logical_or(g.eq(x, one), g.eq(y, zero)), one, result)
 
 
@@ -126,15 +126,15 @@ def _log2(g: Builder, x: int) -> tuple[int, int]:
     s_low = g.mul(inverse, g.sub(g.sub(u, g.mul(s_high, v_high)), g.mul(s_high, v_low)))
     # q = 3 + s² + s⁴ L(s²)
     z = g.mul(s, s)
-    bent = g.add(g.mul(g.mul(z, z), polynomial(g, z, _ARTANH)), g.mul(s_low, g.add(s_high, s)))
+    series = g.add(g.mul(g.mul(z, z), polynomial(g, z, _ARTANH)), g.mul(s_low, g.add(s_high, s)))
     square = g.mul(s_high, s_high)
-    q_high = split(g, g.add(g.add(square, c(3.0)), bent))
-    q_low = g.sub(bent, g.sub(g.sub(q_high, c(3.0)), square))
+    q_high = split(g, g.add(g.add(square, c(3.0)), series))
+    q_low = g.sub(series, g.sub(g.sub(q_high, c(3.0)), square))
     # s q, times 2/3 / ln 2, plus the logarithm of b, plus k
     product = g.mul(s_high, q_high)
-    rest = g.add(g.mul(s_low, q_high), g.mul(q_low, s))
-    high = split(g, g.add(product, rest))
-    low = g.sub(rest, g.sub(high, product))
+    remainder = g.add(g.mul(s_low, q_high), g.mul(q_low, s))
+    high = split(g, g.add(product, remainder))
+    low = g.sub(remainder, g.sub(high, product))
     factor_high, factor_low = map(c, _TWO_THIRDS_OVER_LN2[g.precision])
     offset_high, offset_low = (g.select(upper, c(part), c(0.0)) for part in _LOG2_OF_3_HALVES[g.precision])
     z_high = g.mul(factor_high, high)
@@ -158,8 +158,8 @@ def _two_to(g: Builder, high: int, low: int) -> int:
     n = g.sub(g.add(limited, rounder), rounder)
     remaining = g.sub(high, n)
     r = split(g, g.add(remaining, low))
-    rest = g.sub(low, g.sub(r, remaining))
-    small = g.add(g.mul(rest, c(math.log(2.0))), g.mul(r, ln2_rest))
+    remainder = g.sub(low, g.sub(r, remaining))
+    small = g.add(g.mul(remainder, c(math.log(2.0))), g.mul(r, ln2_rest))
     value = exponential(g, g.mul(r, ln2), g.neg(small), c(1.0))
     below = g.lt(value, c(1.0))
     too_large = g.logical_not(g.lt(g.select(below, n, g.add(n, c(1.0))), c(bias + 1.5)))

@@ -1,7 +1,7 @@
 """The table of elementary functions. Each registers itself next to its expansion.
 
-An entry says all that the compiler knows of a function: its name in a program, the NumPy function that it traces, how
-it is built from values, its expansion into machine operations, and its partial derivatives. Tracing
+An entry contains everything that the compiler needs to know about a function: its name in a program, the NumPy function
+that it traces, how it is built from values, its expansion into machine operations, and its partial derivatives. Tracing
 (`operations/elementwise`), lowering (`lower`), differentiation (`linearize`) and the list of functions in
 `delassus.numpy` read the table. A new function is one decorated expansion in a file of this folder:
 
@@ -28,7 +28,7 @@ E = TypeVar("E", bound=Expansion)
 
 @dataclass(frozen=True)
 class ElementaryFunction:
-    """A function of numbers that stays one operation until a program is lowered.
+    """A function of numbers that is a single operation until a program is lowered.
 
     Attributes:
         name: The kind of its operation in a program.

@@ -28,15 +28,15 @@ _SCALES = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 
 )
 def remainder(g: Builder, a: int, b: int) -> int:
     """What is left of a after whole multiples of b, with the sign of b."""
-    _, rest, wrong = _divide(g, a, b)
-    return g.select(wrong, g.add(rest, b), rest)
+    _, rest_value, has_wrong_sign = _divide(g, a, b)
+    return g.select(has_wrong_sign, g.add(rest_value, b), rest_value)
 
 
 @elementary(np.floor_divide, partials=())
 def floor_divide(g: Builder, a: int, b: int) -> int:
     """The largest integer that is not above a/b; a/0 is infinite, and NaN for infinite a."""
-    whole, _, wrong = _divide(g, a, b)
-    quotient = g.select(wrong, g.sub(whole, ONE), whole)
+    whole, _, has_wrong_sign = _divide(g, a, b)
+    quotient = g.select(has_wrong_sign, g.sub(whole, ONE), whole)
     endless = g.logical_and(g.eq(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO))
     return g.select(endless, g.constant(math.nan), quotient)
 
@@ -45,12 +45,14 @@ def _divide(g: Builder, a: int, b: int) -> tuple[int, int, int]:
     """The quotient without its fraction, what is left, and whether its sign is not that of b."""
     ratio = g.div(a, b)
     small = g.lt(g.abs(a), g.abs(b))
-    whole = g.select(small, ZERO, g.trunc(ratio))
+    quotient = g.select(small, ZERO, g.trunc(ratio))
     border = g.constant(2.0 ** (g.precision.digits + 1))
-    far = g.logical_and(g.le(border, g.abs(ratio)), g.logical_and(g.lt(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO)))
-    rest = g.select(far, ZERO, g.select(small, a, _without(g, a, whole, b)))
-    wrong = g.logical_and(g.ne(rest, ZERO), g.logical_xor(g.lt(rest, ZERO), g.lt(b, ZERO)))
-    return whole, rest, wrong
+    is_large = g.logical_and(
+        g.le(border, g.abs(ratio)), g.logical_and(g.lt(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO))
+    )
+    rest = g.select(is_large, ZERO, g.select(small, a, _without(g, a, quotient, b)))
+    has_wrong_sign = g.logical_and(g.ne(rest, ZERO), g.logical_xor(g.lt(rest, ZERO), g.lt(b, ZERO)))
+    return quotient, rest, has_wrong_sign
 
 
 def _without(g: Builder, a: int, n: int, b: int) -> int:
@@ -62,10 +64,10 @@ def _without(g: Builder, a: int, n: int, b: int) -> int:
     size = g.abs(a)
     huge, tiny = g.lt(c(upper), size), g.lt(size, c(lower))
     scale = g.select(huge, c(1.0 / factor), g.select(tiny, c(factor), ONE))
-    back = g.select(huge, c(factor), g.select(tiny, c(1.0 / factor), ONE))
+    unscale = g.select(huge, c(factor), g.select(tiny, c(1.0 / factor), ONE))
     x, y = g.mul(a, scale), g.mul(b, scale)
     product, n_high, y_high = g.mul(n, y), split(g, n), split(g, y)
     n_low, y_low = g.sub(n, n_high), g.sub(y, y_high)
     crossed = g.add(g.sub(g.mul(n_high, y_high), product), g.mul(n_high, y_low))
-    lost = g.add(g.add(crossed, g.mul(n_low, y_high)), g.mul(n_low, y_low))
-    return g.mul(g.sub(g.sub(x, product), lost), back)
+    rounding = g.add(g.add(crossed, g.mul(n_low, y_high)), g.mul(n_low, y_low))
+    return g.mul(g.sub(g.sub(x, product), rounding), unscale)

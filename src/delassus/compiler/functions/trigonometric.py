@@ -79,10 +79,10 @@ def _reduced(g: Builder, x: int) -> tuple[int, int, int]:
     for part in first:
         r1 = g.sub(r1, g.mul(n, part))
     r2 = g.sub(r1, g.mul(n, middle))
-    lost = g.sub(g.sub(r1, r2), g.mul(n, middle))
-    rest = g.sub(lost, g.mul(n, last))
-    r = g.add(r2, rest)
-    return r, g.add(g.sub(r2, r), rest), shifted
+    rounding = g.sub(g.sub(r1, r2), g.mul(n, middle))
+    remainder = g.sub(rounding, g.mul(n, last))
+    r = g.add(r2, remainder)
+    return r, g.add(g.sub(r2, r), remainder), shifted
 
 
 def _sin_cos(g: Builder, x: int) -> tuple[int, int, int]:
@@ -91,9 +91,9 @@ def _sin_cos(g: Builder, x: int) -> tuple[int, int, int]:
     z = g.mul(r, r)
     sine = g.add(r, g.mul(g.mul(r, z), polynomial(g, z, _SIN)))
     half = g.mul(z, g.constant(0.5))
-    near = g.sub(g.constant(1.0), half)
-    lost = g.sub(g.sub(g.constant(1.0), near), half)
-    cosine = g.add(near, g.add(lost, g.mul(g.mul(z, z), polynomial(g, z, _COS))))
+    leading = g.sub(g.constant(1.0), half)
+    rounding = g.sub(g.sub(g.constant(1.0), leading), half)
+    cosine = g.add(leading, g.add(rounding, g.mul(g.mul(z, z), polynomial(g, z, _COS))))
     return sine, cosine, quadrant
 
 
@@ -117,17 +117,17 @@ def cos(g: Builder, x: int) -> int:
 def tan(g: Builder, x: int) -> int:
     """The tangent of x [rad], within 2 ulp."""
     c = g.constant
-    r, rest, quadrant = _reduced(g, x)
+    r, remainder, quadrant = _reduced(g, x)
     one, z = c(1.0), g.mul(r, r)
     half = g.mul(z, c(0.5))
-    near = g.sub(one, half)
-    lost = g.sub(g.sub(g.sub(one, near), half), g.mul(r, rest))
-    bent = g.add(lost, g.mul(g.mul(z, z), polynomial(g, z, _COS)))
-    cosine = g.add(near, bent)
+    leading = g.sub(one, half)
+    rounding = g.sub(g.sub(g.sub(one, leading), half), g.mul(r, remainder))
+    correction = g.add(rounding, g.mul(g.mul(z, z), polynomial(g, z, _COS)))
+    cosine = g.add(leading, correction)
     # What the cosine lost, times the tangent, has the same effect on the quotient; two digits of it are enough.
-    lost = g.add(g.sub(near, cosine), bent)
+    rounding = g.add(g.sub(leading, cosine), correction)
     tangent = g.mul(r, g.add(g.mul(z, c(0.44)), one))
-    rest = g.sub(g.mul(rest, near), g.mul(lost, tangent))
-    sine = g.add(r, g.add(g.mul(g.mul(r, z), polynomial(g, z, _SIN)), rest))
+    remainder = g.sub(g.mul(remainder, leading), g.mul(rounding, tangent))
+    sine = g.add(r, g.add(g.mul(g.mul(r, z), polynomial(g, z, _SIN)), remainder))
     odd = g.bit(quadrant, 0)
     return g.div(g.select(odd, g.neg(cosine), sine), g.select(odd, sine, cosine))

@@ -1,7 +1,7 @@
 """Arithmetic of words: 32-bit integers modulo 2³², which a program stores as floats.
 
-Back ends convert them to integers and back, which is exact in double precision; single precision has no place for 32
-bits, and refuses.
+Back ends convert them to integers and back, which is exact in double precision; single precision cannot represent 32
+bits and raises an error.
 """
 
 from collections.abc import Callable

@@ -89,10 +89,10 @@ def exact(x: Any, unread: bool = True) -> Any:
         return kind, x, tuple(exact(item, unread) for item in x)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         # A function may read a field that == leaves out, except where this package says that none does.
-        own, fields = kind.__module__.partition(".")[0] == _PACKAGE, dataclasses.fields(x)
-        if own and not unread:
+        is_own, fields = kind.__module__.partition(".")[0] == _PACKAGE, dataclasses.fields(x)
+        if is_own and not unread:
             return kind, tuple(exact(getattr(x, f.name), unread) for f in fields if f.compare and f.metadata != UNREAD)
-        return kind, x, tuple(exact(getattr(x, f.name), unread) for f in fields if f.compare or not own)
+        return kind, x, tuple(exact(getattr(x, f.name), unread) for f in fields if f.compare or not is_own)
     return kind, x
 
 
@@ -117,18 +117,18 @@ def source_digest() -> str:
     return sha.hexdigest()
 
 
-def check_content_hash(kernel: str, what: str, value: Any) -> None:
+def check_content_hash(kernel: str, label: str, value: Any) -> None:
     """Refuse what cannot be a key: unhashable objects, and those that compare by identity."""
     try:
         hash(value)
     except TypeError:
         raise TypeError(
-            f"{kernel}: {what} ({type(value).__name__}) cannot be hashed, so its kernel could not be found again: "
+            f"{kernel}: {label} ({type(value).__name__}) cannot be hashed, so its kernel could not be found again: "
             "use frozen data, such as @dataclass(frozen=True) with tuples."
         ) from None
     by_identity: Any = object.__hash__
     if type(value).__hash__ is by_identity and not isinstance(value, type) and value is not None:
         raise TypeError(
-            f"{kernel}: {what} ({type(value).__name__}) is compared by identity, so a changed object would keep its "
+            f"{kernel}: {label} ({type(value).__name__}) is compared by identity, so a changed object would keep its "
             "old kernel: make it hashable by content, such as a @dataclass(frozen=True)."
         )

@@ -47,16 +47,16 @@ def finish_program(
     return Program(tuple(nodes), tuple(constants), inputs, outputs, final, tuple(loops[k] for k in loop_numbers))
 
 
-def _mark_needed(made: Sequence[Node], results: tuple[tuple[int, ...], ...]) -> bytearray:
+def _mark_needed(nodes: Sequence[Node], results: tuple[tuple[int, ...], ...]) -> bytearray:
     """Which operations the results need: 1 for these."""
-    alive = bytearray(len(made))
+    alive = bytearray(len(nodes))
     for values in results:
         for value in values:
             if value > 0:
                 alive[value] = 1
-    for value in range(len(made) - 1, 0, -1):
+    for value in range(len(nodes) - 1, 0, -1):
         if alive[value]:
-            node = made[value]
+            node = nodes[value]
             for argument in node[1:] if node[0] not in SPECIAL else arguments(node):
                 if argument > 0:
                     alive[argument] = 1

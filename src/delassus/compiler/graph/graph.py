@@ -1,18 +1,18 @@
 """The expression graph that tracing builds.
 
-A value is an integer. Positive values are operations, numbered in the order they were made, so the arguments
-of an operation always precede it. Zero and negative values are constants; value 0 is the constant 0.0, which
-lets NumPy's own `diag`, `tril` and friends move values around and fill the gaps correctly.
+A value is an integer. Positive values are operations, numbered in order of creation, so that the arguments of an
+operation always precede it. Zero and negative values are constants; value 0 is the constant 0.0, so that NumPy's own
+`diag`, `tril` and similar functions move values and fill gaps correctly.
 
-`Builder` makes operations. It is hash-consing (the same operation on the same values is one value) and folds
-what is exactly known: constants, and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not
-keep the sign of zero, so a test for finiteness has to be made on inputs and outputs. Signs are pulled outwards, so that
-x·(-y) and x·y share one product and the sign ends in a subtraction. Subnormal constants are zero, as they are
-in compiled code. Constants are rounded to the builder's precision: double while a function is traced, that of the
-kernel when its program is lowered. Sums, products, quotients and roots of float32 numbers may be folded in double:
-it has more than twice the digits, so that rounding a second time gives the same as rounding once.
+`Builder` creates operations. It is hash-consing (the same operation on the same values is one value) and folds
+constants and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not preserve the sign of zero, so
+finiteness has to be tested on inputs and outputs. Signs are moved outward, so that x·(-y) and x·y share one product and
+the sign ends in a subtraction. Subnormal constants are zero, as in compiled code. Constants are rounded to the
+builder's precision: double while a function is traced, that of the kernel when its program is lowered. Sums, products,
+quotients and roots of float32 values may be folded in double: it has more than twice the digits, so that rounding twice
+gives the same result as rounding once.
 
-`Builder.finish` gives the finished `Program`: only what the outputs need.
+`Builder.finish` returns the `Program` of the outputs, without unused operations.
 """
 
 import math
@@ -35,23 +35,23 @@ _FIXED_CONSTANTS: Final = (0.0, 1.0, -1.0, False, True)
 
 
 class Builder:
-    """Makes values; see the module's docstring for what it folds."""
+    """Creates values; the module's docstring lists what it folds."""
 
     def __init__(self, precision: Precision = DOUBLE, fma: bool = False) -> None:
-        """An empty graph; `fma` if it is made for a machine that has fused operations."""
+        """An empty graph; `fma` if the target has fused operations."""
         self.precision = precision
         self.fma = fma
         self.nodes: list[Node] = [("constant",)]
         self.constants: list[float] = list(_FIXED_CONSTANTS)
         self._made: dict[Node, int] = {}
-        self._seen: dict[float, int] = {}  # by the number itself, which is faster; no zeros and no NaN
+        self._seen: dict[float, int] = {}  # keyed by the float itself, which is faster; without zeros and NaN
         self._known: dict[bytes, int] = {struct.pack("<d", c): -k for k, c in enumerate(_FIXED_CONSTANTS[:3])}
         self._negated: dict[int, int] = {}
         self.loops: list[Loop] = []
         self._loop_numbers: dict[tuple[str, int, bool, bool], int] = {}
 
     def emit(self, node: Node) -> int:
-        """The value of an operation, made once, without folding."""
+        """The value of an operation, without folding."""
         value = self._made.get(node)
         if value is None:
             value = self._made[node] = len(self.nodes)
@@ -60,9 +60,9 @@ class Builder:
 
     def constant(self, number: float) -> int:
         """The value of a number or a boolean."""
-        seen = self._seen.get(number) if type(number) is float else None
-        if seen is not None:
-            return seen
+        cached = self._seen.get(number) if type(number) is float else None
+        if cached is not None:
+            return cached
         if isinstance(number, (bool, np.bool_)):
             return TRUE if number else FALSE
         given = float(number)
@@ -137,7 +137,7 @@ class Builder:
             return b
         if b == ONE:
             return a
-        if a > 0 and b > 0 and a not in self._negated and b not in self._negated:  # the usual case
+        if a > 0 and b > 0 and a not in self._negated and b not in self._negated:  # the common case
             return self.emit(("mul", a, b) if a < b else ("mul", b, a))
         a, b, flip = self._split_signs(a, b)
         product = self._plain_mul(a, b)
@@ -270,8 +270,8 @@ class Builder:
     def logical_xor(self, a: int, b: int) -> int:
         """One of the two."""
         if a <= 0 or b <= 0:
-            known, other = (a, b) if a <= 0 else (b, a)
-            return self.logical_not(other) if known == TRUE else other
+            constant, other = (a, b) if a <= 0 else (b, a)
+            return self.logical_not(other) if constant == TRUE else other
         return self.emit(("xor", a, b) if a < b else ("xor", b, a))
 
     def select(self, condition: int, a: int, b: int) -> int:
@@ -288,7 +288,7 @@ class Builder:
         return self.emit(("select", condition, a, b))
 
     def gather(self, index: int, *values: int) -> int:
-        """One of some values, the one at an index; see `tables` for indices that are none."""
+        """The value at an index among several; see `tables` for invalid indices."""
         if all(value == values[0] for value in values):
             return values[0]
         if index <= 0:
@@ -297,13 +297,13 @@ class Builder:
         return self.emit(("gather", index, *values))
 
     def scatter(self, rows: int, index: int, row: Sequence[int], values: Sequence[int]) -> list[int]:
-        """Values in rows, one after the other, with another row at an index; see `tables` for indices that are none."""
+        """Rows of values, flattened, with the row at an index replaced; see `tables` for invalid indices."""
         if index <= 0:
             number, size = self.constants[-index], len(row)
             start = size * (0 if math.isnan(number) else int(min(max(number, 0.0), rows - 1.0)))
             return [*values[:start], *row, *values[start + size :]]
-        whole = self.emit(("scatter", rows, index, *row, *values))
-        return [self.emit(("part", whole, k)) for k in range(len(values))]
+        node = self.emit(("scatter", rows, index, *row, *values))
+        return [self.emit(("part", node, k)) for k in range(len(values))]
 
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of those that hold a float, as a boolean."""
@@ -312,7 +312,7 @@ class Builder:
         return self.emit((f"bit{position}", a))
 
     def exponent(self, a: int) -> int:
-        """The exponent e of a number ±2ᵉ·m, 1 <= m < 2: what its bits say.
+        """The exponent e of a number ±2ᵉ·m, 1 <= m < 2, from its bits.
 
         In double precision that is -1023 for 0, and 1024 for inf and NaN; in single precision -127 and 128.
         """
@@ -324,8 +324,8 @@ class Builder:
     def scale(self, a: int, n: int) -> int:
         """a·2ⁿ for an integer n, by adding n to the exponent in the bits of a.
 
-        That is right if a and the result are normal numbers, or n is zero. Otherwise the result means nothing: an
-        expansion must not let it through.
+        This is correct if a and the result are normal numbers, or n is zero. Otherwise the result is undefined, and an
+        expansion must not use it.
         """
         if n == 0:
             return a
@@ -338,7 +338,7 @@ class Builder:
     # --- loops ----------------------------------------------------------------------------------------------
 
     def loop_number(self, loop: Loop) -> int:
-        """The number of a loop in this graph; equal ones are one."""
+        """The index of a loop in this graph; equal loops share one."""
         key = (loop.body.digest, loop.count, loop.reverse, loop.conditional)
         if key not in self._loop_numbers:
             self._loop_numbers[key] = len(self.loops)
@@ -347,8 +347,8 @@ class Builder:
 
     def loop(self, loop: Loop, values: Iterable[int]) -> list[int]:
         """The parts of a loop over some values; see `Loop` for their order."""
-        made = self.emit(("loop", self.loop_number(loop), *values))
-        return [self.emit(("part", made, k)) for k in range(loop.parts)]
+        node = self.emit(("loop", self.loop_number(loop), *values))
+        return [self.emit(("part", node, k)) for k in range(loop.parts)]
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -358,7 +358,7 @@ class Builder:
         outputs: tuple[Operand, ...],
         results: tuple[tuple[int, ...], ...],
     ) -> Program:
-        """The program that computes `results`: what they need, in the order it was made, renumbered."""
+        """The program that computes `results`: the required operations, in order of creation, renumbered."""
         return finish_program(self.nodes, self.constants, self.loops, inputs, outputs, results)
 
 

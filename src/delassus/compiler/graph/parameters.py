@@ -5,37 +5,41 @@ from __future__ import annotations
 from typing import Any, Final
 
 PARAMETERS: Final = "parameters"
-"""The name of the input that every kernel has for a model with parameters, after all others."""
+"""The name of the last input of every kernel for a model with parameters."""
 
 
 class Parametric:
-    """What a model derives from to have parameters.
+    """Base class of models with parameters.
 
-    A kernel for such a model takes one more array (nparameters,), and its function gets the model that
-    `with_parameters` makes of it. The functions need not know: they meet traced values where other models have numbers.
+    A kernel for such a model takes an additional array (nparameters,), and its function receives the result of
+    `with_parameters`. The function need not know this: traced values take the place of constants.
     """
 
     @property
     def nparameters(self) -> int:
         """Number of parameters."""
-        raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
+        raise TypeError(f"{type(self).__name__} does not define nparameters.")
 
     def parameters(self) -> Any:
-        """The parameters (nparameters,) that the model has unless others are given."""
-        raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")
+        """The default parameters (nparameters,)."""
+        raise TypeError(f"{type(self).__name__} does not define its default parameters; implement parameters().")
 
     def with_parameters(self, parameters: Any) -> Any:
-        """A model whose numbers are these parameters (nparameters,), traced or plain."""
-        raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")
+        """The model with these parameters (nparameters,), traced or plain."""
+        raise TypeError(
+            f"{type(self).__name__} does not define with_parameters() for its {len(parameters)} parameters."
+        )
 
 
 class ParametricComposite(Parametric):
-    """What is made of a part that has parameters, such as a mechanism of its model: it has the same ones."""
+    """Base class of objects with a part that has parameters, such as a mechanism and its model; the parameters are the
+    same.
+    """
 
     @property
     def parametric_part(self) -> Parametric:
-        """The part that has them."""
-        raise TypeError(f"{type(self).__name__} does not say which of its parts has parameters.")
+        """The part with parameters."""
+        raise TypeError(f"{type(self).__name__} does not define parametric_part, the part with parameters.")
 
     @property
     def nparameters(self) -> int:
@@ -43,5 +47,5 @@ class ParametricComposite(Parametric):
         return self.parametric_part.nparameters
 
     def parameters(self) -> Any:
-        """The parameters (nparameters,) that the model has unless others are given."""
+        """The default parameters (nparameters,)."""
         return self.parametric_part.parameters()

@@ -30,14 +30,14 @@ class Precision:
     def of(cls, dtype: Any) -> Precision:
         """The format of a NumPy dtype, or of what NumPy takes for one; float64 for None."""
         try:
-            found = _BY_DTYPE.get(np.dtype(dtype))
+            precision = _BY_DTYPE.get(np.dtype(dtype))
         except (TypeError, ValueError):
-            found = None
-        if found is None:
+            precision = None
+        if precision is None:
             raise BadArgument(
                 f"kernels compute in float64 or float32: dtype cannot be {dtype!r}.", code="unknown-option"
             )
-        return found
+        return precision
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:

@@ -97,14 +97,14 @@ class Program:
     @cached_property
     def tables(self) -> tuple[Any, ...]:
         """The tables of constants that it reads, in its loops as well, each once."""
-        own = [node[1].table for node in self.nodes if node[0] == "lookup" and not isinstance(node[1].table, int)]
-        return tuple(dict.fromkeys([*own, *(table for loop in self.loops for table in loop.body.tables)]))
+        direct = [node[1].table for node in self.nodes if node[0] == "lookup" and not isinstance(node[1].table, int)]
+        return tuple(dict.fromkeys([*direct, *(table for loop in self.loops for table in loop.body.tables)]))
 
     @cached_property
     def bit_exact_values(self) -> frozenset[int]:
         """Values whose bits count: results, and arguments of all but arithmetic, which takes subnormals as zero."""
-        some = {a for node in self.nodes if node[0] not in ARITHMETIC for a in arguments(node)}
-        return frozenset(some.union(*self.results))
+        values = {a for node in self.nodes if node[0] not in ARITHMETIC for a in arguments(node)}
+        return frozenset(values.union(*self.results))
 
     def is_logical(self, value: int) -> bool:
         """Whether a value is a boolean."""
@@ -112,14 +112,14 @@ class Program:
 
     def depends_on(self, operand: int, output: int) -> bool:
         """Whether an output depends on an input, both given by their numbers; a loop depends on all it is given."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         waiting = list(self.results[output])
         while waiting:
             value = waiting.pop()
-            if value > 0 and value not in seen:
-                seen.add(value)
+            if value > 0 and value not in visited:
+                visited.add(value)
                 waiting += arguments(self.nodes[value])
-        return any(self.nodes[value][:2] == ("input", operand) for value in seen)
+        return any(self.nodes[value][:2] == ("input", operand) for value in visited)
 
     def count(self) -> dict[str, int]:
         """Operations by kind, inputs not included; the bodies of loops count once, as they are in the code."""

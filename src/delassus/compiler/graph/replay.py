@@ -16,8 +16,8 @@ def remake(g: Builder, node: Node, values: Sequence[int], loops: Sequence[Loop])
     """An operation on other values; `loops` are those of the graph that the operation comes from."""
     maker = _MAKERS.get(node[0])
     if maker is not None:
-        made: int = getattr(g, maker)(*values)
-        return made
+        value: int = getattr(g, maker)(*values)
+        return value
     if node[0] == "loop":
         node = ("loop", g.loop_number(loops[node[1]]))
     return g.emit(with_arguments(node, values))

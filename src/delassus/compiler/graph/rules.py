@@ -1,7 +1,7 @@
 """Custom tangents of functions, which replace the derivatives of their operations.
 
-("custom", rule, *values, *primals, *captured) gives the values again, as parts. Lowering leaves nothing of it; a
-derivative follows its rule, and not the operations that have computed the values.
+("custom", rule, *values, *primals, *captured) returns the values again, as parts. Lowering removes it; a derivative
+follows its rule instead of the operations that computed the values.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ class Rule:
 
     def tangents(self, g: Builder, arguments: Sequence[int], tangents: Sequence[int]) -> list[int]:
         """The tangents of the values for those of the primals, made in a graph."""
-        known = self.values + self.primals
-        return replay(g, self.program, [arguments[:known], tangents, arguments[known:]])[0]
+        count = self.values + self.primals
+        return replay(g, self.program, [arguments[:count], tangents, arguments[count:]])[0]

@@ -1,9 +1,9 @@
 """Tables read or written at an index known at run time, for `np.take` and `np.add_at`.
 
-A program reads a number of a table by ("lookup", source, index), and one of its own values by ("gather", index,
+A program reads an entry of a table by ("lookup", source, index), and one of its own values by ("gather", index,
 *values). It replaces a row of its values by ("scatter", rows, index, *row, *values). The index is a float. Its fraction
-does not count, what is too small or too large counts as the first or the last position, and NaN as the first: lowering
-sees to that, so that no back end can leave the table.
+is ignored, an index that is too small or too large means the first or the last position, and NaN the first. Lowering
+enforces this, so that no back end can read outside the table.
 """
 
 from __future__ import annotations

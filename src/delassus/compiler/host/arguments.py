@@ -20,9 +20,10 @@ from delassus.errors import BadArgument
 NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
 STANDS_FOR: Final = "__kernel_model__"
-"""The attribute by which a model says what a kernel gets instead of it that asks for another kind of model: a kernel
-whose first parameter is annotated with the class of that attribute takes the model as well. What stands for a model
-with parameters has the same ones, and becomes what the kernel asks for with them."""
+"""The attribute of a model that replaces it in kernels for another type of model: a kernel whose first parameter is
+annotated with the class of that attribute also accepts the model. For a model with parameters, the replacement has the
+same parameters.
+"""
 
 
 class Arguments:
@@ -37,17 +38,19 @@ class Arguments:
         bundles: Parameters of the function that hold several of them.
         required: The core shapes of those among them that have to be given.
         defaults: What the others are where they are not given.
-        options: The options with their defaults.
+        options: Options with their defaults.
     """
 
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
         self.kernel = function.__name__
         self.model, self.arrays, keywords = parameters_of(function, signature)
         self.optional, self.groups, self.bundles = tuple(signature.optional), signature.groups, signature.bundles
-        known = {name: default_of(self.kernel, signature, name, keywords.get(name)) for name in self.optional}
-        self.defaults = {name: value for name, value in known.items() if value is not NOT_GIVEN}
+        defaults = {name: default_of(self.kernel, signature, name, keywords.get(name)) for name in self.optional}
+        self.defaults = {name: value for name, value in defaults.items() if value is not NOT_GIVEN}
         self.required = {name: core for name, core in signature.optional.items() if name not in self.defaults}
-        self._readers = {name: given.read for name, given in signature.declared.items() if given.read is not None}
+        self._readers = {
+            name: declaration.read for name, declaration in signature.declared.items() if declaration.read is not None
+        }
         self._shared = signature.shared
         inputs = {name.partition(".")[0] for name in self.optional}
         self.options = {name: frozen(self.kernel, name, x) for name, x in keywords.items() if name not in inputs}
@@ -58,27 +61,27 @@ class Arguments:
         self, model: Any, arrays: tuple[Any, ...], given: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The model, the arrays and what else is given, once those that were given by name are in their places."""
-        others = dict(given)
-        if self.model in others:
+        keywords = dict(given)
+        if self.model in keywords:
             if model is not NOT_GIVEN:
                 raise TypeError(f"{self.kernel} got its model twice, by its place and by its name.")
-            model = others.pop(self.model)
+            model = keywords.pop(self.model)
         if model is NOT_GIVEN:
             raise TypeError(f"{self.kernel} needs its model, the first argument.")
         # An array of the name that all models with parameters use is given by its place.
-        by_name = {name: others.pop(name) for name in self.arrays if name in others and name != PARAMETERS}
+        by_name = {name: keywords.pop(name) for name in self.arrays if name in keywords and name != PARAMETERS}
         for name in self.arrays[: len(arrays)]:
             if name in by_name:
                 raise TypeError(f"{self.kernel} got the array {name!r} twice, by its place and by its name.")
         rest = self.arrays[len(arrays) :]
         missing = [name for name in rest if name not in by_name]
         if missing or len(arrays) > len(self.arrays):
-            self._check_names([name for name in others if name not in self._known])
-            listed = ", ".join(self.arrays)
+            self._check_names([name for name in keywords if name not in self._known])
+            array_names = ", ".join(self.arrays)
             if by_name:
-                raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {listed}.")
-            raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({listed}), got {len(arrays)}.")
-        return model, (*arrays, *(by_name[name] for name in rest)), others
+                raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {array_names}.")
+            raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({array_names}), got {len(arrays)}.")
+        return model, (*arrays, *(by_name[name] for name in rest)), keywords
 
     def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
@@ -119,18 +122,18 @@ class Arguments:
         """What is given by name, bundles as the fields that they give."""
         if self.bundles.keys().isdisjoint(given):
             return given
-        others = {name: value for name, value in given.items() if name not in self.bundles}
+        keywords = {name: value for name, value in given.items() if name not in self.bundles}
         for name, bundle in self.bundles.items():
             value = given.get(name)
             for field in () if value is None else self._fields_given(name, bundle, value):
-                if others.get(field) is not None:
+                if keywords.get(field) is not None:
                     raise BadArgument(
                         f"{self.kernel} got {field} twice, by its name and as a field of {name}: leave one of them "
                         "out.",
                         code="conflicting-arguments",
                     )
-                others[field] = getattr(value, field)
-        return others
+                keywords[field] = getattr(value, field)
+        return keywords
 
     def _fields_given(self, name: str, holder: Group | Bundle, value: Any) -> Iterable[str]:
         """The names of the fields that an object gives for a structure or a bundle, checked."""
@@ -191,9 +194,10 @@ class Arguments:
         names += [name for name in self.required if name not in names]
         unknown = [name for name in names if name not in self.optional]
         if unknown or len(set(names)) < len(names):
-            known = ", ".join(self.optional) or "none"
+            valid = ", ".join(self.optional) or "none"
             raise TypeError(
-                f"{self.kernel} cannot take the optional inputs {tuple(names)}: each of these once: {known}."
+                f"{self.kernel} cannot take the optional inputs {tuple(names)}; pass each of these at most once: "
+                f"{valid}."
             )
         return (*(name for name in self.optional if name in names), *last)
 
@@ -204,8 +208,8 @@ class Arguments:
         else:
             options = self.expand(options)
             self._check_names(options)
-            given = {name: self.read(model, name, x) if name in self.optional else x for name, x in options.items()}
-            complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in given.items()}}
+            values = {name: self.read(model, name, x) if name in self.optional else x for name, x in options.items()}
+            complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in values.items()}}
         for name, value in complete.items():
             if value is NOT_GIVEN:
                 raise TypeError(f"{self.kernel} needs a value for the option {name!r}.")
@@ -218,15 +222,15 @@ class Arguments:
         """The model that the function gets: what stands for it, if it is not of the kind that the function asks for."""
         if self.kind is None or isinstance(model, self.kind):
             return model
-        instead = getattr(model, STANDS_FOR, None)
-        return instead if isinstance(instead, (self.kind, Parametric)) else model
+        replacement = getattr(model, STANDS_FOR, None)
+        return replacement if isinstance(replacement, (self.kind, Parametric)) else model
 
     @property
     def usage(self) -> str:
         """A sentence that says what the model is to be; empty if the function does not say."""
         kind: Any = inspect.signature(self._function).parameters[self.model].annotation
-        known = kind not in (Any, "Any", inspect.Parameter.empty)
-        return f" Its first argument is a {getattr(kind, '__name__', kind)}." if known else ""
+        is_annotated = kind not in (Any, "Any", inspect.Parameter.empty)
+        return f" Its first argument is a {getattr(kind, '__name__', kind)}." if is_annotated else ""
 
     @cached_property
     def kind(self) -> Any:
@@ -248,10 +252,10 @@ class Arguments:
             if name in self._shared:
                 raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: name it in inputs=({name!r},).")
             if name not in self.options and name not in self.optional:
-                known = ", ".join((*self.options, *self.bundles, *self.optional)) or "none"
-                listed = ", ".join(self.arrays)
+                valid = ", ".join((*self.options, *self.bundles, *self.optional)) or "none"
+                array_names = ", ".join(self.arrays)
                 raise TypeError(
-                    f"{self.kernel} has no option {name!r}; its options are: {known}; its arrays are {listed}."
+                    f"{self.kernel} has no option {name!r}; its options are: {valid}; its arrays are {array_names}."
                 )
 
 

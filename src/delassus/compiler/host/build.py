@@ -92,8 +92,8 @@ class _Facts:
     def fit(self, recipe: Recipe) -> bool:
         """Whether they can be those of a kernel: a frame of another size would be written beyond its end."""
         least = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
-        numbers = type(self.flops) is int and type(self.slots) is int
-        kinds = numbers and type(self.program) is str and type(self.repeats) is bool
+        are_integers = type(self.flops) is int and type(self.slots) is int
+        kinds = are_integers and type(self.program) is str and type(self.repeats) is bool
         return kinds and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
 
 
@@ -116,28 +116,28 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
                 "0. Handle the empty case before calling the kernel.",
                 code="wrong-shape",
             )
-    numbers = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
-    if numbers > LARGEST_FRAME:
+    slots = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
+    if slots > LARGEST_FRAME:
         raise DelassusError(
-            f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "
+            f"{recipe.name}: inputs and outputs of one state hold {slots} numbers, and at most {LARGEST_FRAME} are "
             "possible.",
             code="kernel-too-large",
         )
     entry = _find(recipe)
     if entry is None:
         program = _traced(recipe)
-        same = known(program.digest, recipe.target)
-        if same is not None:
-            return same
+        existing = known(program.digest, recipe.target)
+        if existing is not None:
+            return existing
         entry = _plan(recipe, program)
     facts, plan = entry
     descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target, facts.repeats)
     widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan, recipe.quick_first)
     makers = (partial(widths.need, False), partial(widths.need, True))
     descriptor.set_builders(makers)
-    loop, data, needed = loop_address(recipe.target), descriptor.address, (descriptor, makers)
+    loop, data, owners = loop_address(recipe.target), descriptor.address, (descriptor, makers)
     dtype = recipe.target.precision.dtype
-    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, needed)
+    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, owners)
     inputs, outputs = recipe.inputs, recipe.outputs
     return Compiled(
         recipe.name, facts.program, recipe.target, inputs, outputs, dtype, facts.flops, ufunc, loop, data, widths

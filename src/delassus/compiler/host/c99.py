@@ -1,6 +1,6 @@
 """`export_c` writes a kernel as C99 (see `backends.c_program`), with a program that checks it.
 
-That program has stored states, and the outputs that the interpreter gives for them.
+The check program contains stored states, and the outputs of the interpreter for them.
 """
 
 from collections.abc import Sequence
@@ -32,17 +32,17 @@ def export_c(
     inputs: Sequence[str] = (),
     **options: Any,
 ) -> tuple[Path, ...]:
-    """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
+    """Write a kernel for a model as C99 into a folder, which is created if needed; returns the paths of the files.
 
     Args:
         kernel: The kernel, such as `dl.aba`.
-        model: What it is compiled for.
-        folder: Where `name.h`, `name.c` and `name_check.c` go; files of these names are replaced.
+        model: The model for which it is compiled.
+        folder: Folder of `name.h`, `name.c` and `name_check.c`; existing files are replaced.
         name: The name of the C function, by default the kernel's.
-        fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
-        states: How many random states the check program runs; without any, it is not written.
+        fma: Whether products are fused into sums by fma(), which is slow on processors without this instruction.
+        states: Number of random states in the check program; 0 for no check program.
         dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
-        inputs: The optional inputs that the function takes, after the others, in the kernel's own order.
+        inputs: Optional inputs of the function, which follow the others, in the kernel's order.
         options: The kernel's own options.
 
     >>> import tempfile
@@ -50,10 +50,11 @@ def export_c(
     ['.h', '.c']
     """
     check_kernel(kernel)
-    taken = {"name", "fma", "states", "folder"} & set(kernel.options)
-    if taken:
+    conflicts = {"name", "fma", "states", "folder"} & set(kernel.options)
+    if conflicts:
         raise BadArgument(
-            f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead.",
+            f"{kernel.name} has an option {min(conflicts)!r}, which is also one of export_c; use emit_c on its program "
+            "instead.",
             code="conflicting-arguments",
         )
     program = kernel.program(model, dtype, inputs=inputs, **options)
@@ -61,20 +62,22 @@ def export_c(
     header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
     if states > 0:
-        given = random_states(kernel, model, states, inputs=inputs)
-        texts[f"{called}_check.c"] = emit_check(program, called, given, fma, dtype)
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+        states_of_check = random_states(kernel, model, states, inputs=inputs)
+        texts[f"{called}_check.c"] = emit_check(program, called, states_of_check, fma, dtype)
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (place / file).write_text(text, encoding="utf-8", newline="\n")
-    return tuple(place / file for file in texts)
+        (directory / file).write_text(text, encoding="utf-8", newline="\n")
+    return tuple(directory / file for file in texts)
 
 
 def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: bool) -> str:
     """What the header says of its origin: the kernel, the model's name if it has one, the options, the docstring."""
     of = getattr(model, "name", None)
-    chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
-    origin = f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{chosen}{'' if fma else ', nothing fused'}."
+    option_text = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
+    origin = (
+        f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{option_text}{'' if fma else ', nothing fused'}."
+    )
     return f"{origin}\n\n{kernel.definition.doc}"
 
 

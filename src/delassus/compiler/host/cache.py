@@ -1,10 +1,10 @@
 """A per-user disk cache of byte strings that rejects damaged and forged entries.
 
-The entries are native object code, and loading wrong object code crashes the process or runs somebody
-else's program. So an entry is read once into memory, from a file and below folders that only this user (or
-root) can change, and its digest is verified over the very bytes that are returned.
+The entries are native object code, and loading wrong object code crashes the process or runs a foreign program. So an
+entry is read once into memory, from a file and below folders that only this user (or root) can change, and its digest
+is verified on the bytes that are returned.
 
-Anything that goes wrong costs a compilation, never an exception: it is said once, as a `DelassusWarning`.
+A failure costs a compilation, never an exception: it is reported once, as a `DelassusWarning`.
 """
 
 import hashlib
@@ -69,15 +69,15 @@ def directory() -> Path | None:
     """Return the folder that `DELASSUS_CACHE` or the platform's custom names, or None if caching is off."""
     if _disabled.get():
         return None
-    chosen = os.environ.get(VARIABLE)
-    if chosen is not None and chosen.strip().lower() in _OFF:
+    setting = os.environ.get(VARIABLE)
+    if setting is not None and setting.strip().lower() in _OFF:
         return None
-    place = _platform_folder() if chosen is None else Path(chosen)
+    location = _platform_folder() if setting is None else Path(setting)
     try:
-        return place.expanduser().absolute()
+        return location.expanduser().absolute()
     except (RuntimeError, OSError):  # no such user or no home; a relative name in a deleted working folder
         remedy = f"Compiled kernels are not kept. Set {VARIABLE} to an absolute folder, or to 'off'."
-        _warn(_Trouble(place, "does not lead to any folder for the kernel cache", remedy))
+        _warn(_Trouble(location, "does not lead to any folder for the kernel cache", remedy))
         return None
 
 
@@ -229,9 +229,9 @@ def _make_folder(folder: Path) -> Path:
     except FileNotFoundError:
         if folder == folder.parent:  # a drive that is not there
             raise
-    place = _make_folder(folder.parent) / folder.name
-    place.mkdir(mode=0o700, exist_ok=True)
-    return _resolve_trusted(place)  # in /tmp somebody else may have been faster
+    location = _make_folder(folder.parent) / folder.name
+    location.mkdir(mode=0o700, exist_ok=True)
+    return _resolve_trusted(location)  # in /tmp somebody else may have been faster
 
 
 def _read_trusted(path: Path) -> tuple[bytes, float]:
@@ -268,33 +268,33 @@ def _trim_now_and_then(folder: Path, size: int) -> None:
 
     What stays takes at most nine tenths, so that one process stays below the limit between scans too.
     """
-    written = _written_since_scan.get(folder, LIMIT) + size
-    if written > LIMIT // 10:
+    total = _written_since_scan.get(folder, LIMIT) + size
+    if total > LIMIT // 10:
         _remove(_surplus(_files(folder, _ENTRY), LIMIT - LIMIT // 10))
         abandoned = time.time() - _DAY  # by a killed process; a younger one may belong to a store under way
         _remove(path for modified, _, path in _files(folder, _PARTIAL) if modified < abandoned)
-        written = 0
-    _written_since_scan[folder] = written
+        total = 0
+    _written_since_scan[folder] = total
 
 
 def _surplus(files: list[_File], keep: int) -> list[Path]:
     """Return the least recently used files, as many as must go for the rest to take at most `keep` bytes."""
     newest_first = sorted(files, reverse=True)
-    taken = accumulate(size for _, size, _ in newest_first)
-    return [path for (_, _, path), total in zip(newest_first, taken, strict=True) if total > keep]
+    sizes_so_far = accumulate(size for _, size, _ in newest_first)
+    return [path for (_, _, path), total in zip(newest_first, sizes_so_far, strict=True) if total > keep]
 
 
 def _files(folder: Path | None, name: re.Pattern[str]) -> list[_File]:
     """Return the regular files in `folder` whose whole name matches; none if it is missing or unreadable."""
-    found: list[_File] = []
+    files: list[_File] = []
     with suppress(OSError):
         for path in folder.iterdir() if folder else ():
             if name.fullmatch(path.name):
                 with suppress(FileNotFoundError):  # another process may evict it meanwhile
                     status = path.lstat()
                     if stat.S_ISREG(status.st_mode):
-                        found.append((status.st_mtime, status.st_size, path))
-    return found
+                        files.append((status.st_mtime, status.st_size, path))
+    return files
 
 
 def _remove(paths: Iterable[Path]) -> int:

@@ -115,8 +115,8 @@ class Compilable:
     ) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
         with compiling:
-            chosen, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
-            return make_report(self.name, lambda: case.program(chosen.precision), chosen)
+            machine, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
+            return make_report(self.name, lambda: case.program(machine.precision), machine)
 
     def operands(self, model: Any, inputs: tuple[str, ...] = (), outputs: tuple[str, ...] = ()) -> Operands:
         """Inputs, the given optional ones among them, and outputs, all or the chosen ones, with this model's sizes."""
@@ -151,26 +151,26 @@ class Compilable:
         **options: Any,
     ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        chosen, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
+        machine, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
 
         def make() -> Compiled:
-            if self.definition.single and chosen.precision is SINGLE:
+            if self.definition.single and machine.precision is SINGLE:
                 warn(f"{self.name} in float32: {self.definition.single}")
             # Whoever names a target gets code of its level, and nothing else before.
-            return build(case.recipe(chosen, quick_first=target is None), self._versions.of_program)
+            return build(case.recipe(machine, quick_first=target is None), self._versions.of_program)
 
-        return self._find(model, case, (chosen, target is None), make)
+        return self._find(model, case, (machine, target is None), make)
 
     def _find(self, model: Any, case: Case, form: tuple[Any, ...], make: Callable[[], Compiled]) -> Compiled:
         """What is compiled for a case in some form, made on first use: by the identity of its model, or its content."""
         key = (id(model), case.settings, form)
-        known = self._versions.recent.get(key)
-        if known is not None and known.model is model:
-            return known.compiled
-        found = self._versions.find((case.key, form), make)
+        recent = self._versions.recent.get(key)
+        if recent is not None and recent.model is model:
+            return recent.compiled
+        version = self._versions.find((case.key, form), make)
         if is_frozen(model):
-            self._versions.remember(key, CallPlan(model, found))
-        return found
+            self._versions.remember(key, CallPlan(model, version))
+        return version
 
 
 def target_of(target: Target | None, dtype: DTypeLike | None) -> Target:

@@ -127,8 +127,8 @@ class Definition:
         names = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
         unknown = [name for name in names if name not in self._fields]
         if unknown or len(set(names)) < len(names):
-            known = ", ".join(self._fields) or "none, since its results have no names"
-            raise TypeError(f"{self.name} cannot give the outputs {names}: each of these once: {known}.")
+            valid = ", ".join(self._fields) or "none, since its results have no names"
+            raise TypeError(f"{self.name} cannot return the outputs {names}; pass each of these at most once: {valid}.")
         return () if names == self._fields else names
 
     def case(
@@ -144,7 +144,9 @@ class Definition:
         complete = self.arguments.complete(meant, options)
         twice = [name for name in names if name in complete]
         if twice:
-            raise TypeError(f"{self.name} got a value for {twice[0]!r}, and is to take it as an input: choose one.")
+            raise TypeError(
+                f"{self.name} got a value for {twice[0]!r}, which is also listed in inputs=; omit one of them."
+            )
         return Case(self, meant, names, complete, self.choose(outputs))
 
     def name_results(
@@ -178,13 +180,13 @@ def _select(result: Result, outputs: tuple[str, ...], *values: Any) -> Any:
 
 def by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, Any]:
     """Arrays by the names of their operands, and the fields of structures by theirs."""
-    named: dict[str, Any] = {}
+    arrays_by_name: dict[str, Any] = {}
     for operand, x in zip(operands, arrays, strict=True):
         if operand.fields:
-            named |= unpack(operand, x)
+            arrays_by_name |= unpack(operand, x)
         else:
-            named[operand.name] = x
-    return named
+            arrays_by_name[operand.name] = x
+    return arrays_by_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,21 +228,23 @@ class Case:
         """The function of arrays alone; optional inputs come last, and then parameters."""
         arguments = self.definition.arguments
         count = len(arguments.arrays)
-        given = by_names(self.operands[0][count:], arrays[count:])
-        model = self.model.with_parameters(given.pop(PARAMETERS)) if PARAMETERS in given else self.model
+        named_arrays = by_names(self.operands[0][count:], arrays[count:])
+        model = self.model.with_parameters(named_arrays.pop(PARAMETERS)) if PARAMETERS in named_arrays else self.model
         options = dict(self.options)
         for name, default in arguments.defaults.items():
-            if name not in given:
-                given[name] = self._constant(name, options.pop(name, default))
-        results = self.definition.function(model, *arrays[:count], **arguments.pack_structures({**given, **options}))
+            if name not in named_arrays:
+                named_arrays[name] = self._constant(name, options.pop(name, default))
+        results = self.definition.function(
+            model, *arrays[:count], **arguments.pack_structures({**named_arrays, **options})
+        )
         return self._select(results) if self.outputs else results
 
     def _select(self, results: Any) -> tuple[Any, ...]:
         """The chosen outputs among all results, which are checked; what only the others need is dead code."""
-        every = self.definition.operands(self.model, ())[1]
-        parts = check_results(self.definition.name, results, every, current())
-        named = {operand.name: part for operand, part in zip(every, parts, strict=True)}
-        return tuple(named[name] for name in self.outputs)
+        operands = self.definition.operands(self.model, ())[1]
+        parts = check_results(self.definition.name, results, operands, current())
+        parts_by_name = {operand.name: part for operand, part in zip(operands, parts, strict=True)}
+        return tuple(parts_by_name[name] for name in self.outputs)
 
     def _constant(self, name: str, value: Any) -> Any:
         """What the function gets for an input that is not one here: numbers of its shape, or None."""
@@ -274,8 +278,8 @@ class Case:
     def inlined(self, arrays: Sequence[Any]) -> list[Any]:
         """The results in the middle of a trace, as a part of it."""
         call = (self.definition.function, self.model, self.inputs, self.outputs, self.sorted_options)
-        found = inline(self.definition.name, call, self, arrays, *self.operands)
-        return list(found) if isinstance(found, tuple) else [found]
+        results = inline(self.definition.name, call, self, arrays, *self.operands)
+        return list(results) if isinstance(results, tuple) else [results]
 
     def on_numbers(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for the numbers of one state, by the plain function."""
@@ -298,7 +302,7 @@ class Case:
     def recipe(self, target: Target, quick_first: bool = True) -> Recipe:
         """What its machine code is built from."""
         definition, (inputs, outputs) = self.definition, self.operands
-        chosen = (self.inputs, self.outputs, self.sorted_options)
-        identity = (definition.function.__module__, self.model, *chosen) if definition.own else None
+        choice = (self.inputs, self.outputs, self.sorted_options)
+        identity = (definition.function.__module__, self.model, *choice) if definition.own else None
         trace = partial(self.program, target.precision)
         return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target, quick_first)

@@ -34,8 +34,8 @@ def run(
     some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
 
     def call_without_empty(*given: Any) -> Any:
-        left = iter(given)
-        results = case(*[next(left) if o.size else np.zeros(o.shape) for o in inputs])
+        remaining = iter(given)
+        results = case(*[next(remaining) if o.size else np.zeros(o.shape) for o in inputs])
         returned = results if isinstance(results, tuple) else (results,)
         return tuple(r for r, o in zip(returned, outputs, strict=True) if o.size)
 
@@ -47,8 +47,8 @@ def run(
     if not some_out:  # nothing to compile, but what the function refuses is refused all the same
         trace()
     else:
-        some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
-        results = threads.run(find(make), some, None)
+        nonempty = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
+        results = threads.run(find(make), nonempty, None)
         found = iter(results if len(some_out) > 1 else (results,))
     return tuple(
         _with_batch(next(found), batch + o.shape) if o.size else np.zeros(batch + o.shape, target.precision.dtype)

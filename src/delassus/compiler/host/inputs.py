@@ -1,9 +1,9 @@
 """Optional inputs of a kernel: arrays, and structures of arrays, passed by name.
 
 A structure is an object of a `NamedTuple` or of a frozen dataclass whose fields are arrays, such as the parameters of a
-contact. The kernel's function gets it with traced fields. The fields that a call gives are packed on the host into one
-operand, each flattened, in the order of the class: a ufunc takes at most 64 operands. Fields that are left at their
-defaults are constants of the compiled code, as optional inputs are that are not given.
+contact. The kernel's function receives it with traced fields. The fields passed in a call are packed on the host into
+one operand, each flattened, in the order of the class: a ufunc takes at most 64 operands. Fields with default values
+are constants of the compiled code, like omitted optional inputs.
 """
 
 from __future__ import annotations
@@ -29,29 +29,28 @@ _FLOATS: Final = np.dtype(float)
 
 
 class SignatureError(BadArgument):
-    """A kernel's signature cannot be read, or does not fit its function or its model."""
+    """A kernel's signature is invalid, or does not fit its function or its model."""
 
     code = "bad-signature"
 
 
 class InputError(BadArgument):
-    """What is given for an input of a kernel does not fit."""
+    """An input of a kernel has an invalid value."""
 
     code = "wrong-shape"
 
 
 @dataclass(frozen=True)
 class Input:
-    """An array that a kernel takes by name, or does without.
+    """An array that a kernel accepts by name, and that may be optional.
 
-    Attributes:
-        core: Its shape for one state, such as "(nv)".
-        default: What it is where it is not given, one number or some: constants of the compiled code. None if the
-            function gets None then. The function's own parameter may have the default instead.
-        read: Makes an array of what a user gives, or checks it; takes the model and the value. Traced values are not
+    core: Core shape for one state, such as "(nv)".
+        default: Default value, one or several: constants of the compiled code. None passes None to the function. The
+            default may instead be that of the function's parameter.
+        read: Converts a passed value to an array, or checks it; takes the model and the value. Traced values are not
             read.
         shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
-            arrays by themselves.
+            arrays separately.
 
     >>> dl.compiler.Input("(m)").core
     '(m)'
@@ -75,13 +74,12 @@ class Group:
 
         advance(model, x, contact=Contact(friction=0.7))
 
-    `Group(Contact, friction="(feet)")` is that class where a kernel has other core shapes, or where the class declares
-    none; a kernel does not take fields that neither declares. A field counts as given unless it is None or left at the
-    default of its class.
+    `Group(Contact, friction="(feet)")` changes or adds core shapes of fields for one kernel, which accepts only
+    declared fields. A field counts as passed unless it is None or equal to the default of its class.
 
     Attributes:
         kind: The class.
-        inputs: The fields that a kernel takes, in the order of the class, each with its core shape and its default.
+        inputs: The fields that a kernel accepts, in the order of the class, each with core shape and default.
 
     >>> from typing import Any, NamedTuple
     >>> class Line(NamedTuple):
@@ -126,7 +124,7 @@ class Group:
 
 
 class Bundle:
-    """Optional inputs that the function of a kernel takes as one object, and a call gives one by one or together.
+    """Optional inputs that the function of a kernel takes as one object; calls pass them one by one or together.
 
         class Rows(NamedTuple):
             mask: Any = None
@@ -139,14 +137,14 @@ class Bundle:
         solve(model, x, rows=Rows(mask, force))
         solve.specialize(model, inputs=("mask",))(x, mask)
 
-    Where the fields of a `Group` are packed into one operand, each field of a bundle is an input with an operand and a
-    name of its own; it may be a structure. `Bundle(Rows, "method", mask="(m)")` has an option, too, which is compiled
-    in. Fields that are not declared are not taken by that kernel: they keep the defaults of the class.
+    The fields of a `Group` are packed into one operand; each field of a bundle is an input with its own operand and
+    name, and may be a structure. `Bundle(Rows, "method", mask="(m)")` also has an option, which is compiled in. Fields
+    that are not declared are not accepted by the kernel: they keep the defaults of the class.
 
     Attributes:
         kind: The class, a NamedTuple or a frozen dataclass whose fields all have defaults.
         inputs: The declared inputs, in the order in which they are declared.
-        defaults: The defaults of the fields that the kernel takes: inputs and options.
+        defaults: Defaults of the accepted fields: inputs and options.
 
     >>> from typing import Any, NamedTuple
     >>> class Rows(NamedTuple):
@@ -174,8 +172,8 @@ class Bundle:
 
     def nondefault_fields(self, value: Any) -> dict[str, Any]:
         """The fields that an object gives: neither None nor left at the default of the class."""
-        every = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
-        return {name: x for name, x, default in every if x is not None and x is not default}
+        fields = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
+        return {name: x for name, x, default in fields if x is not None and x is not default}
 
 
 Declared: TypeAlias = str | Input | Group | Bundle | type[Any]
@@ -206,7 +204,9 @@ def _class_defaults(kind: type[Any]) -> dict[str, Any]:
         defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
         return {name: defaults.get(name, _NO_DEFAULT) for name in names}
     if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise SignatureError(f"{kind.__name__} is no structure of inputs: make it a NamedTuple or a frozen dataclass.")
+        raise SignatureError(
+            f"{kind.__name__} is not a structure of inputs; make it a NamedTuple or a frozen dataclass."
+        )
     missing = dataclasses.MISSING
     fields = [f for f in dataclasses.fields(kind) if f.init]
     return {f.name: _NO_DEFAULT if f.default is missing else f.default for f in fields}
@@ -247,16 +247,16 @@ def pack_operands(operands: Iterable[Operand], groups: Mapping[str, Group]) -> t
 
 def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
     """What makes the operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced."""
-    places = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
+    slices = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
     size = operand.size
 
     def pack(values: Sequence[Any]) -> Any:
         packed = np.empty(size)
-        for (place, shape), x in zip(places, values, strict=True):
+        for (target, shape), x in zip(slices, values, strict=True):
             if type(x) is float:
-                packed[place] = x
+                packed[target] = x
             elif type(x) is np.ndarray and x.shape == shape and x.dtype is _FLOATS:
-                packed[place] = x if x.ndim == 1 else x.ravel()
+                packed[target] = x if x.ndim == 1 else x.ravel()
             else:  # batches, and whatever else a user may give
                 return _pack_operand(kernel, operand, values)
         return packed
@@ -271,8 +271,8 @@ def pack(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
 
 def _layout(operand: Operand) -> list[tuple[int, int, str, tuple[int, ...]]]:
     """Of each field, where it begins and ends in the operand, its name and its shape."""
-    ends = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
-    return [(*ends[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
+    offsets = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
+    return [(*offsets[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
 
 
 def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
@@ -289,8 +289,8 @@ def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
         flat = array.reshape((*array.shape[:lead], stop - start)) if array.ndim else array
         parts.append((slice(start, stop), flat))
     packed = np.empty((*batch, operand.size))
-    for place, flat in parts:
-        packed[..., place] = flat
+    for target, flat in parts:
+        packed[..., target] = flat
     return packed
 
 
@@ -317,8 +317,8 @@ def unpack(operand: Operand, array: Any) -> dict[str, Any]:
 
 def wrong_shape(kernel: str, name: str, shape: tuple[int, ...], core: tuple[int, ...]) -> InputError:
     """The error of an input whose shape does not end in its core shape."""
-    needed = f"(…, {', '.join(map(str, core))})" if core else "(…)"
-    return InputError(f"{kernel}: {name} has shape {shape}; it needs {needed}, or one number for all elements.")
+    expected = f"(…, {', '.join(map(str, core))})" if core else "(…)"
+    return InputError(f"{kernel}: {name} has shape {shape}; it needs {expected}, or one number for all elements.")
 
 
 def _common_batch(

@@ -11,7 +11,8 @@
     aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
     aba.inspect(model)                what it compiles to
 
-All of these but `python` take `dtype=np.float32`, which computes in single precision, on twice the states at a time.
+All of these except `python` accept `dtype=np.float32`, which computes in single precision, on twice as many states at a
+time.
 
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
 Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too (a
@@ -166,19 +167,21 @@ class Kernel(Compilable, Generic[P, R]):
         if current() is not None or is_plain():
             return self._part(model, arrays, out, dtype, options)
         if not options and dtype is None and len(arrays) == self._count:
-            known, form = self._recent.get(id(model)), None
+            plan, form = self._recent.get(id(model)), None
         else:
             form = form_of(model, len(arrays), dtype, options, self._by_name, self._groups)
-            known = None if form is None else self._recent.get(form[0])
-        if known is None or known.model is not model:
+            plan = None if form is None else self._recent.get(form[0])
+        if plan is None or plan.model is not model:
             return self._call(model, arrays, out, dtype, options, None if form is None else form[0])
         if form is not None:
             if form[1]:
-                arrays = (*arrays, *keyword_inputs(known, form[1]))
+                arrays = (*arrays, *keyword_inputs(plan, form[1]))
             if dtype is not None:
-                arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
-        found = threads.run(known.compiled, arrays, out)
-        return found if self._plain_result else self._name_results(known.compiled, found, model, arrays, known.outputs)
+                arrays = tuple(_as_dtype(x, plan.compiled.dtype) for x in arrays)
+        results = threads.run(plan.compiled, arrays, out)
+        return (
+            results if self._plain_result else self._name_results(plan.compiled, results, model, arrays, plan.outputs)
+        )
 
     def _call(
         self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
@@ -205,10 +208,10 @@ class Kernel(Compilable, Generic[P, R]):
             )
             plain = not given and dtype is None
             if plain or form is not None:
-                known = CallPlan(model, compiled, named, given, case.outputs)
-                self._versions.remember(id(model) if plain else form, known)
-        found = threads.run(compiled, arrays, out)
-        return found if self._plain_result else self._name_results(compiled, found, model, arrays, case.outputs)
+                plan = CallPlan(model, compiled, named, given, case.outputs)
+                self._versions.remember(id(model) if plain else form, plan)
+        results = threads.run(compiled, arrays, out)
+        return results if self._plain_result else self._name_results(compiled, results, model, arrays, case.outputs)
 
     def _is_given(self, name: str, value: Any) -> bool:
         """Whether an argument by name adds an array to a call."""
@@ -225,9 +228,9 @@ class Kernel(Compilable, Generic[P, R]):
         self, model: Any, by_place: tuple[Any, ...], given: dict[str, Any]
     ) -> tuple[Any, Case, tuple[Any, ...], dict[str, Any]]:
         """The model of a call, its case, its arrays in the order of the operands, and the options that it gives."""
-        model, arrays, others = self._arguments.arrange(model, by_place, given)
-        outputs = others.pop(OUTPUTS, None)
-        inputs, options = self._arguments.split(model, others)
+        model, arrays, keywords = self._arguments.arrange(model, by_place, given)
+        outputs = keywords.pop(OUTPUTS, None)
+        inputs, options = self._arguments.split(model, keywords)
         case = self.definition.case(model, tuple(inputs), options, outputs)
         return model, case, (*arrays, *case.packed(inputs)), options
 
@@ -237,20 +240,20 @@ class Kernel(Compilable, Generic[P, R]):
             if value is not None:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
         model, case, arrays, _ = self._read_call(model, arrays, options)
-        found = case.on_numbers(arrays) if current() is None else case.inlined(arrays)
-        return self.definition.name_results(tuple(found), model, case.operands[0], arrays, case.outputs)
+        results = case.on_numbers(arrays) if current() is None else case.inlined(arrays)
+        return self.definition.name_results(tuple(results), model, case.operands[0], arrays, case.outputs)
 
     def _name_results(
-        self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...], outputs: tuple[str, ...]
+        self, compiled: Compiled, results: Any, model: Any, arrays: tuple[Any, ...], outputs: tuple[str, ...]
     ) -> Any:
-        values = found if len(compiled.outputs) > 1 else (found,)
+        values = results if len(compiled.outputs) > 1 else (results,)
         return self.definition.name_results(values, model, compiled.inputs, arrays, outputs)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
         model, case, arrays, _ = self._read_call(model, arrays, options)
-        found = tuple(case.on_numbers(arrays))
-        return self.definition.name_results(found, model, case.operands[0], arrays, case.outputs)
+        results = tuple(case.on_numbers(arrays))
+        return self.definition.name_results(results, model, case.operands[0], arrays, case.outputs)
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -263,8 +266,8 @@ def kernel_behind(function: Any) -> Kernel[..., Any] | None:
     """The first kernel that the code of a plain function names, which it may be around; None if it names none."""
     if not isinstance(function, FunctionType):
         return None
-    named = (function.__globals__.get(name) for name in function.__code__.co_names)
-    return next((x for x in named if isinstance(x, Kernel)), None)
+    globals_used = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return next((x for x in globals_used if isinstance(x, Kernel)), None)
 
 
 def check_kernel(x: Any) -> None:
@@ -274,9 +277,12 @@ def check_kernel(x: Any) -> None:
     kernel = kernel_behind(x)
     if kernel is None:
         name = getattr(x, "__name__", repr(x))
-        raise BadArgument(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.", code="not-a-kernel")
+        raise BadArgument(
+            f"{name} is not a kernel; pass one such as dl.aba, or a function decorated with @dl.kernel.",
+            code="not-a-kernel",
+        )
     raise BadArgument(
-        f"{x.__name__} is a function around a kernel, and a kernel is what can be exported: take "
+        f"{x.__name__} is a function that calls a kernel; only kernels can be exported, so use "
         f"{kernel.definition.function.__module__}.{kernel.name}.",
         code="not-a-kernel",
     )

@@ -47,13 +47,13 @@ def broadcast_input(x: Any, shape: tuple[int, ...]) -> Any:
 
 def keyword_inputs(call: CallPlan, given: list[Any]) -> list[Any]:
     """The arrays of a known call that come by name, in the kernel's order."""
-    found = []
+    inputs = []
     for k, shape, read in call.named:
         x = given[k]
         if read is not None:
             x = read(x)
-        found.append(x if type(x) is np.ndarray else broadcast_input(x, shape))
-    return found
+        inputs.append(x if type(x) is np.ndarray else broadcast_input(x, shape))
+    return inputs
 
 
 def form_of(

@@ -1,13 +1,13 @@
-"""Solves again, as a smaller batch, the states that an attempt has flagged.
+"""Solves the states flagged by an attempt again, as a smaller batch.
 
-States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first; the items
-whose results ask for more are gathered, solved by the next attempt, and their results put in place:
+The states of a SIMD vector wait for the slowest of them. So a batch is first solved with few iterations; flagged states
+are gathered, solved by the next attempt, and their results are written back:
 
     attempts = (Attempt(quick), Attempt(thorough, when=flagged(UNSOLVED)))
     x, status = retry(attempts, Batch(q.shape[:-1], {"q": q, "scale": scale}, {"q": 1, "scale": 0}))
 
-What an item gets does not depend on the others. An attempt that no item asks for costs one comparison. One item alone
-is a batch of the shape (). Arrays that are handed in change at the very end, or, if an attempt raises, not at all.
+The result of a state does not depend on the others. An attempt that no state needs costs one comparison. A single state
+is a batch of shape (). Output arrays change only at the end, or, if an attempt raises an error, not at all.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ Results: TypeAlias = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to solve items of a batch.
+    """One attempt to solve states of a batch.
 
-    Attributes:
-        solve: Gives the results of some items, of their inputs by name and their results so far, None if there are
-            none yet.
-        when: Which items need it, (…) booleans, of the results of all; None for all of them.
+    solve: Maps inputs by name and previous results (None for the first attempt) to results.
+            when: Maps all results to booleans (…) of the states that need the attempt; None for all states.
+        merge: Combines previous and new results; None keeps the new ones.
         merge: Gives the results to keep, of those so far and the new ones; None for the new ones.
     """
 
@@ -41,11 +40,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Batch:
-    """The inputs of items.
+    """The inputs of a batch.
 
-    Attributes:
-        shape: The batch axes.
-        inputs: Arrays by name. Their leading axes broadcast to those of the batch; those without any are the same for
+    shape: Batch axes.
+        inputs: Arrays by name, whose leading axes broadcast to the batch axes.
             all items.
         cores: How many axes each of them has for one item.
     """
@@ -55,7 +53,7 @@ class Batch:
     cores: Mapping[str, int]
 
     def select(self, items: NDArray[np.bool_]) -> dict[str, Any]:
-        """The inputs of the items that a mask (…) selects, one batch axis for all of them."""
+        """The inputs of the states selected by a mask (…), with a single batch axis."""
         return {name: self._select(np.asarray(x), self.cores[name], items) for name, x in self.inputs.items()}
 
     def _select(self, x: NDArray[Any], axes: int, items: NDArray[np.bool_]) -> NDArray[Any]:
@@ -64,15 +62,15 @@ class Batch:
 
 
 def has_flag(flag: float) -> Callable[[Results], Any]:
-    """The condition that an item's last result is a flag."""
+    """The condition that a state's last result is a flag."""
     return lambda results: results[-1] == flag
 
 
 def select_where(condition: Any, new: Results, old: Results) -> Results:
-    """The new results of the items (…) that a condition holds for, the old ones of the others."""
-    chosen = np.asarray(condition)
+    """The new results of the states (…) that satisfy a condition, the old ones of the others."""
+    mask = np.asarray(condition)
     return tuple(
-        np.where(chosen.reshape(chosen.shape + (1,) * (np.ndim(b) - chosen.ndim)), a, b)
+        np.where(mask.reshape(mask.shape + (1,) * (np.ndim(b) - mask.ndim)), a, b)
         for a, b in zip(new, old, strict=True)
     )
 
@@ -80,13 +78,13 @@ def select_where(condition: Any, new: Results, old: Results) -> Results:
 def retry(
     attempts: Sequence[Attempt], batch: Batch, *, results: Results | None = None, out: Results | None = None
 ) -> Results:
-    """The results of a batch after all attempts that its items need.
+    """Run the attempts that the states of a batch need, and return their results.
 
     Args:
-        attempts: One after the other; the first gets all items unless `results` are given.
+        attempts: In order; the first solves all states unless `results` are given.
         batch: The inputs.
-        results: What is known of the items beforehand, for the first attempt's condition.
-        out: Arrays to hold the results, instead of new ones.
+        results: Known results of all states, for the condition of the first attempt.
+        out: Arrays for the results, instead of new ones.
     """
     copied = False  # whether nobody else has the arrays of the results
     for attempt in attempts:
@@ -98,8 +96,8 @@ def retry(
             continue
         new = _solve(attempt, batch.select(items), tuple(x[items] for x in results))
         results, copied = results if copied else tuple(np.array(x) for x in results), True
-        for every, part in zip(results, new, strict=True):
-            every[items] = part
+        for result, part in zip(results, new, strict=True):
+            result[items] = part
     if results is None:
         raise ValueError("retry needs an attempt, or results.")
     return results if out is None else _write(results, out)
@@ -112,9 +110,9 @@ def _solve(attempt: Attempt, inputs: dict[str, Any], old: Results | None) -> Res
 
 def _write(results: Results, out: Results) -> Results:
     """Write all results, or none."""
-    shapes, given = [x.shape for x in results], [x.shape for x in out]
-    if shapes != given:
-        raise ValueError(f"the arrays for results have the shapes {given}; the results have {shapes}.")
+    shapes, out_shapes = [x.shape for x in results], [x.shape for x in out]
+    if shapes != out_shapes:
+        raise ValueError(f"the arrays for results have the shapes {out_shapes}; the results have {shapes}.")
     for x, result in zip(out, results, strict=True):
         x[...] = result
     return out

@@ -64,25 +64,29 @@ class Signature:
 
     def with_optional(self, inputs: Mapping[str, Declared], shared: bool = False) -> Signature:
         """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
-        bundles = {name: given for name, given in inputs.items() if isinstance(given, Bundle)}
+        bundles = {name: declaration for name, declaration in inputs.items() if isinstance(declaration, Bundle)}
         inputs = expand_bundles(inputs)
-        groups = {name: group for name, given in inputs.items() if (group := as_group(given)) is not None}
+        groups = {name: group for name, declaration in inputs.items() if (group := as_group(declaration)) is not None}
         if shared and groups:
             raise SignatureError(f"{min(groups)!r} is a structure: its fields are shared by Input(…, shared=True).")
         fields = {
-            field_name(name, field): given for name, group in groups.items() for field, given in group.inputs.items()
+            field_name(name, field): declaration
+            for name, group in groups.items()
+            for field, declaration in group.inputs.items()
         }
         # Fields take the place of their group; shared ones come last, as all shared inputs do.
-        listed: dict[str, Any] = {}
-        for name, given in inputs.items():
-            listed |= {k: x for k, x in fields.items() if k.startswith(f"{name}.")} if name in groups else {name: given}
-        last = {name for name, given in fields.items() if given.shared}
+        shapes: dict[str, Any] = {}
+        for name, declaration in inputs.items():
+            shapes |= (
+                {k: x for k, x in fields.items() if k.startswith(f"{name}.")} if name in groups else {name: declaration}
+            )
+        last = {name for name, declaration in fields.items() if declaration.shared}
         parsed, declared = dict(self.optional), dict(self.declared)
-        for name in sorted(listed, key=last.__contains__):
-            given = listed[name]
-            core = given
-            if isinstance(given, Input):
-                core, declared[name] = given.core, given
+        for name in sorted(shapes, key=last.__contains__):
+            declaration = shapes[name]
+            core = declaration
+            if isinstance(declaration, Input):
+                core, declared[name] = declaration.core, declaration
             if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
                 raise SignatureError(
                     f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.", code="bad-signature"
@@ -123,8 +127,8 @@ def _shape(core: Core, model: Any) -> tuple[int, ...]:
 
 def hint(model: Any) -> str:
     """What to do if somebody names a model instead of giving it."""
-    named = isinstance(model, (str, PathLike))
-    return f" A kernel takes the model itself: delassus.load({str(model)!r})." if named else ""
+    is_name = isinstance(model, (str, PathLike))
+    return f" A kernel takes the model itself: delassus.load({str(model)!r})." if is_name else ""
 
 
 def _size(model: Any, name: str) -> int:

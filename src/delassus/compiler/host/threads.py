@@ -108,17 +108,17 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         )
 
     # One piece per thread, the first of them here: each change of threads waits for Python's lock.
-    others: list[tuple[slice, Future[None] | None]] = []
+    tasks: list[tuple[slice, Future[None] | None]] = []
     try:
         for part in pieces[1:]:
-            others.append((part, _workers.submit(piece, part)))
+            tasks.append((part, _workers.submit(piece, part)))
         piece(pieces[0])
     finally:
-        for _, other in others:  # also after an error: nobody may write to the arrays any more
+        for _, other in tasks:  # also after an error: nobody may write to the arrays any more
             if other is not None:
                 with suppress(CancelledError):
                     other.exception()
-    for part, other in others:
+    for part, other in tasks:
         if other is None or other.cancelled():
             piece(part)
         else:
@@ -141,9 +141,9 @@ def _explain(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> Va
     try:
         np.broadcast_shapes(*leads.values())
     except ValueError:
-        listed = ", ".join(f"{name} {lead}" for name, lead in leads.items() if lead)
+        shape_text = ", ".join(f"{name} {lead}" for name, lead in leads.items() if lead)
         return InputError(
-            f"{kernel.name}: the batch axes do not broadcast with each other: {listed}.", code="batch-mismatch"
+            f"{kernel.name}: the batch axes do not broadcast with each other: {shape_text}.", code="batch-mismatch"
         )
     return error
 

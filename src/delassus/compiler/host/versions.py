@@ -1,11 +1,11 @@
 """Decides which compiled versions of kernels stay in memory.
 
-A kernel remembers what it was compiled for. All kernels together stay below a bound, and what was used longest ago goes
-first. What goes is made again when it is needed, mostly from the disk cache. Machine code that somebody still holds, by
-a ufunc or by bound arrays, stays until it is let go of.
+A kernel caches its compiled versions. All versions together stay below a limit; the least recently used ones are
+dropped, and built again when they are needed, mostly from the disk cache. Machine code held by a ufunc or a bound
+kernel stays until its owner is freed.
 
-A call of a model that was seen a moment ago must not cost anything, so it is not noted as a use. Instead, whatever is
-compiled ends that short way for all kernels: the next call of each takes the long way once, where uses are noted.
+Repeated calls of a model must be fast, so they are not recorded as uses. Instead, each compilation ends the fast path
+of all kernels once: the next call of each takes the slow path, which records its use.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.known_calls import CallPlan
 
 LIMIT: Final = 512 << 20
-"""Bytes that compiled kernels may take together, unless somebody says otherwise."""
+"""Default limit of the memory of compiled kernels [bytes]."""
 
 RECENT: Final = 256
-"""Models that are found again by their identity, which spares hashing their content at every call."""
+"""Number of models that are recognized by identity, which avoids hashing their content in every call."""
 
 
 @dataclass
@@ -40,8 +40,8 @@ class Versions:
     """The compiled versions of one kernel.
 
     Attributes:
-        built: The versions by their keys, which hold all that was compiled for.
-        recent: The short way: calls that are known, by the model's identity and whatever else was given.
+        built: Versions by key.
+        recent: Fast path: known calls, by the identity of the model and the other arguments.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Versions:
         self.recent: dict[Any, CallPlan] = {}
 
     def find(self, key: Hashable, make: Callable[[], Compiled]) -> Compiled:
-        """The version for a key, which is made if there is none."""
+        """The version for a key, created if needed."""
         version = self.built.get(key)
         if version is None:
             with compiling:
@@ -62,9 +62,9 @@ class Versions:
         return version.compiled
 
     def of_program(self, digest: str, target: Target) -> Compiled | None:
-        """The version with a program: another key led to the same one, whose function did not read what differs."""
-        found = (version.compiled for version in self.built.values())
-        return next((c for c in found if (c.program, c.target) == (digest, target)), None)
+        """The version with the same program, created for a key that differs only in what the function does not read."""
+        versions = (version.compiled for version in self.built.values())
+        return next((c for c in versions if (c.program, c.target) == (digest, target)), None)
 
     def remember(self, key: Hashable, call: CallPlan) -> None:
         """Make a version known by the identity of its model."""
@@ -73,7 +73,7 @@ class Versions:
         self.recent[key] = call
 
     def clear(self) -> None:
-        """Let go of all versions."""
+        """Drop all versions."""
         self.built = {}
         self.recent.clear()
 
@@ -90,15 +90,15 @@ _kernels: WeakSet[Versions] = WeakSet()
 
 
 def _make_room() -> None:
-    """Let go of the versions that were used longest ago, until the rest is within the bound; the last one stays."""
+    """Drop the least recently used versions, until the rest is within the limit; the last one stays."""
     for kernel in _kernels:
         kernel.recent.clear()
     versions = [version for kernel in _kernels for version in kernel.built.values()]
-    taken, oldest, counted = 0, 0, set[int]()
+    total, oldest, identities = 0, 0, set[int]()
     for k, version in enumerate(sorted(versions, key=lambda version: -version.used)):
-        taken += version.compiled.memory if id(version.compiled) not in counted else 0
-        counted.add(id(version.compiled))
-        if k and taken > _bound.bytes:
+        total += version.compiled.memory if id(version.compiled) not in identities else 0
+        identities.add(id(version.compiled))
+        if k and total > _bound.bytes:
             break
         oldest = version.used
     for kernel in _kernels:
@@ -108,10 +108,10 @@ def _make_room() -> None:
 
 
 def kernel_memory(limit: int | None = None) -> int:
-    """How many bytes compiled kernels may take in memory, about; with `limit`, set it first.
+    """The limit of the memory of compiled kernels [bytes]; with `limit`, set it first.
 
-    At the start it is 512 MiB. Versions of kernels that were used longest ago are let go of beyond it, and are made
-    again when they are called.
+    The default is 512 MiB. Beyond it, the least recently used versions are dropped, and built again when they are
+    called.
 
     >>> dl.compiler.kernel_memory() > 0
     True
@@ -126,9 +126,9 @@ def kernel_memory(limit: int | None = None) -> int:
 
 
 def clear_kernels() -> None:
-    """Let go of all compiled kernels; each is made again when it is called.
+    """Drop all compiled kernels; each is compiled or loaded again when it is called.
 
-    Ufuncs and bound arrays that somebody holds stay valid.
+    Ufuncs and bound arrays remain valid.
 
     >>> dl.compiler.clear_kernels()
     """

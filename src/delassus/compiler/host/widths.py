@@ -1,7 +1,7 @@
 """Machine code of a kernel for single states and for batches, each compiled on first use.
 
-Most of the time that compiling takes is LLVM's, and most programs need one of the two, or one of them first. The loop
-that NumPy calls asks for what is missing (see `numpy_loop`); those who know the number of states beforehand ask before.
+LLVM takes most of the compile time, and most programs need only one of the two, or one of them first. The loop that
+NumPy calls requests missing code (see `numpy_loop`); callers that know the number of states request it earlier.
 
 Large kernels are compiled at LLVM's lowest level first, and optimized in the background.
 """
@@ -73,8 +73,8 @@ class Widths:
         if objects is None:
             template = self._template()
             target = self._quick if template.operations >= LARGE else self._target
-            what = f"{self._name} for {'batches' if many else 'one state'}"
-            with compiling(what, template.operations, min(native.CORES, len(template.parts)), target.opt):
+            label = f"{self._name} for {'batches' if many else 'one state'}"
+            with compiling(label, template.operations, min(native.CORES, len(template.parts)), target.opt):
                 objects = native.emit_objects(template.modules(self._lanes(many)), target)
             self._store(many, target, objects)
         self._install(many, objects)
@@ -117,8 +117,8 @@ class Widths:
         """The text of the code, made or kept."""
         plan = self._plan
         if plan is None:
-            kept: Template = pickle.loads(zlib.decompress(self._kept))
-            return kept
+            template: Template = pickle.loads(zlib.decompress(self._kept))
+            return template
         with suspend_trace():
             return emit_template(plan(), self._target)
 

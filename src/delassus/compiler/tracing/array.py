@@ -1,10 +1,9 @@
 """Traced arrays: the operands of an algorithm while its graph is recorded.
 
-An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping
-and item assignment are NumPy's own, done on those integers, so views are views and broadcasting broadcasts.
-Arithmetic makes new values. An array holds floats or booleans, never both: what joins or receives the other
-kind converts it, as NumPy does. Zero-dimensional arrays stand for scalars and, like NumPy's scalars, are not
-changed in place, unless they are views.
+An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping and item
+assignment are NumPy's own, applied to those integers, so views are views and broadcasting broadcasts. Arithmetic
+creates new values. An array holds floats or booleans, never both: joining or assigning the other type converts it, as
+in NumPy. Zero-dimensional arrays are scalars and, like NumPy's scalars, do not change in place, unless they are views.
 """
 
 from __future__ import annotations
@@ -222,8 +221,8 @@ class Array:
         if method == "reduce" and ufunc in _REDUCTIONS:
             return dispatch(_REDUCTIONS[ufunc], inputs, {"axis": 0} | kwargs)
         if method != "__call__":
-            instead = " Use np.add_at(array, index, values) of delassus.numpy." if method == "at" else ""
-            raise TypeError(f"np.{ufunc.__name__}.{method} met traced values and has no compiled form.{instead}")
+            remedy = " Use np.add_at(array, index, values) of delassus.numpy." if method == "at" else ""
+            raise TypeError(f"np.{ufunc.__name__}.{method} met traced values and has no compiled form.{remedy}")
         return dispatch(ufunc, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

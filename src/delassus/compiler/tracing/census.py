@@ -1,8 +1,8 @@
 """Counts the operations of a kernel by the source line that creates them.
 
-A Python loop in a kernel is unrolled: every operation of every round of it is compiled. Beyond `LIMIT` operations that
-takes minutes and megabytes, seldom on purpose, so it is said which source lines make the most of them. To know that,
-the kernel is traced once more with a builder that looks at the call stack; tracing as such does not pay for it.
+A Python loop in a kernel is unrolled: the operations of all iterations are compiled. Beyond `LIMIT` operations this
+takes minutes and megabytes, mostly unintended, so a warning names the source lines with the most operations. For this
+the kernel is traced once more with a builder that inspects the call stack; normal tracing does not pay for it.
 """
 
 import sys
@@ -18,7 +18,7 @@ from delassus.compiler.tracing.trace import builder_type
 from delassus.errors import warn
 
 LIMIT = 300_000
-"""Operations from which on a kernel is worth a warning."""
+"""Number of operations above which a kernel causes a warning."""
 
 _NAMED: Final = 5  # source lines in a warning
 

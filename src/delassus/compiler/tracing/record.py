@@ -21,10 +21,10 @@ class KernelError(DelassusError):
     code = "bad-kernel"
 
 
-def refuse_inside(what: str, instead: str) -> None:
+def refuse_inside(label: str, remedy: str) -> None:
     """Raise if a kernel is being traced: some functions are plain NumPy, and no part of a kernel."""
     if current() is not None:
-        raise KernelError(f"{what} is plain NumPy and cannot be part of a kernel: {instead}.", code="not-traceable")
+        raise KernelError(f"{label} is plain NumPy and cannot be part of a kernel: {remedy}.", code="not-traceable")
 
 
 def record(

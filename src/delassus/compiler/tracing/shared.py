@@ -29,11 +29,11 @@ class SharedArray(Array):
         if self._made is None:
             trace, flat = self.origin, self.places.ravel().tolist()
             if trace.parent is None:
-                made = [trace.builder.emit(("input", self.operand, place)) for place in flat]
+                values = [trace.builder.emit(("input", self.operand, position)) for position in flat]
             else:
                 outer = SharedArray(trace.parent, self.operand, self.places)
-                made = [trace.enter(v) for v in outer.ids.ravel().tolist()]
-            self._made = np.array(made, np.int64).reshape(self.places.shape)
+                values = [trace.enter(v) for v in outer.ids.ravel().tolist()]
+            self._made = np.array(values, np.int64).reshape(self.places.shape)
             self._made.setflags(write=False)
         return self._made
 

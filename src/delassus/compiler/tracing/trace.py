@@ -123,20 +123,20 @@ class Trace:
         if isinstance(x, (list, tuple)) and contains_traced(x):
             parts = [self.lift(e) for e in x]
             return Array(self, np.stack([part.ids for part in parts]), any(part.truths for part in parts))
-        numbers = np.asarray(x)
-        if numbers.dtype.kind not in "biuf":
+        values = np.asarray(x)
+        if values.dtype.kind not in "biuf":
             raise TypeError(
-                f"cannot mix traced values with an array of dtype {numbers.dtype}: only real numbers and "
+                f"cannot mix traced values with an array of dtype {values.dtype}: only real numbers and "
                 "booleans can enter a kernel."
             )
-        ids = [self.builder.constant(number) for number in numbers.ravel().tolist()]
-        return Array(self, np.array(ids, np.int64).reshape(numbers.shape), numbers.dtype.kind == "b")
+        ids = [self.builder.constant(number) for number in values.ravel().tolist()]
+        return Array(self, np.array(ids, np.int64).reshape(values.shape), values.dtype.kind == "b")
 
     def check_changeable(self) -> None:
         """Raise if an array of this trace must not change now, because the body of a loop is being recorded."""
         if self.suspended:
             raise LeakedTracer(
-                "an array from around a loop is changed inside the loop's body, which is traced once for all its "
+                "an array of the enclosing scope is changed in the body of a loop, which is traced once for all its "
                 "executions: carry the array, or change a copy."
             )
 
@@ -165,8 +165,8 @@ class Trace:
             shape = ids[0].shape
         if not shape:
             return Array(self, np.array(make(*[i.item() for i in ids])), truths)
-        made = list(map(make, *[i.ravel().tolist() for i in ids]))
-        return Array(self, np.array(made, np.int64).reshape(shape), truths)
+        values = list(map(make, *[i.ravel().tolist() for i in ids]))
+        return Array(self, np.array(values, np.int64).reshape(shape), truths)
 
 
 def _is_inside(inner: Recording | None, outer: Recording) -> bool:
@@ -183,10 +183,10 @@ def trace_of(*arguments: Any) -> Recording | None:
 
     While the body of a loop is being recorded, that is the trace of the body, even if it uses values from around alone.
     """
-    found: Recording | None = None
+    trace: Recording | None = None
     for x in arguments:
         other = x.origin if isinstance(x, Array) else trace_of(*x) if isinstance(x, (list, tuple)) else None
-        if other is not None and (found is None or other.depth > found.depth):
-            found = other
+        if other is not None and (trace is None or other.depth > trace.depth):
+            trace = other
     inner = _current.get()
-    return inner if found is not None and _is_inside(inner, found) else found
+    return inner if trace is not None and _is_inside(inner, trace) else trace

@@ -85,7 +85,7 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     for (a, b), value in _resolve_exchanges(couplings, exchanges).items():
         if a in rows and b in rows:
             s, r = max(rows[a], rows[b]), min(rows[a], rows[b])
-            # # Two travelers of one row couple twice in its diagonal element: a with b, and b with a.
+            # Two travelers of one row couple twice in its diagonal element: a with b, and b with a.
             G[s, r] = G[s, r] + (2.0 * value if r == s and a != b else value)
     return G
 

@@ -89,7 +89,7 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     largest: dict[tuple[int, str], float] = {}
     for group, value in zip(groups, mobility, strict=True):
         largest[group] = max(largest.get(group, 0.0), float(value))
-    # # Rows that cannot move, up to rounding, need only a value in their unit: that of the whole robot.
+    # Rows that cannot move, up to rounding, need only a value in their unit: that of the whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
     total = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
     pairs = [(largest[group], total.get(group[1], 0.0)) for group in groups]

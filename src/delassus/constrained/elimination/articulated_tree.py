@@ -51,7 +51,7 @@ class ArticulatedTree:
         tie_rows = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
         force, driven = row_forces(self.tree, rows.untied if tie_rows else rows, x)
         pushes: dict[int, tuple[Any, Any]] = {}
-        # # Loads on ports until their links are visited, and on ties, by row, while these have parts left.
+        # Loads on ports until their links are visited, and on ties, by row, while these have parts left.
         loads: dict[Port | int, Any] = {row: -x[[row]] for row in tie_rows}
 
         def press(other: Port | int, y: Any) -> None:

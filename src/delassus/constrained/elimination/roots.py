@@ -62,7 +62,7 @@ def build_root(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder
     if links_of(problem.model).mimics:
         return _by_sparse_factors(problem, J, moving)
     motions = problem.motions
-    # # At rest; the joints are those of `aba`.
+    # At rest; the joints are those of `aba`.
     body, _ = eliminate_joints(LinkMotions.of(problem.model, motions.q, np.zeros(problem.model.nv)), problem.rows)
     pieces = pieces_of(motions.tree, problem.rows)
     pivots = np.concatenate([joint.D.inverse for joint in body.joints])

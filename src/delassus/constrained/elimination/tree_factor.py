@@ -85,7 +85,7 @@ def eliminate_rows_of(above: list[list[int]], U: Any, D: Any, J: Any) -> tuple[A
             for i in above[k]:
                 for r in sparse:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
-    # # X Yᵀ, with terms from the leaves to the root.
+    # X Yᵀ, with terms from the leaves to the root.
     return Y, gram(X.T[::-1], Y.T[::-1])
 
 

@@ -115,7 +115,7 @@ def _step(problem: LeastSquares, now: Descent) -> Descent:
     slope = np.sqrt(np.where(scale > 0.0, gradient @ (free * gradient) / (scale * squares), 0.0))
     motion, ridge = -free * (J.T @ y), None
     if problem.aside is not None:
-        # # A start at a stationary point may be a ridge, such as links in line: step off it.
+        # A start at a stationary point may be a ridge, such as links in line: step off it.
         ridge = (slope <= _FLAT) & (count < 0.5)
         motion = np.where(ridge, problem.aside, motion)
     trial = problem.move(q, motion)

@@ -164,7 +164,7 @@ def project_by_mass(
             at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time), locked)
         size = np.max(np.abs(e) / sizes)
         drift = np.where(size > tolerance, e, 0.0)
-        # # Solve each to a tenth of the tolerance: the cost is small.
+        # Solve each to a tenth of the tolerance: the cost is small.
         to_q = at_positions.solve(drift, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
         moving = np.max((np.abs(J) @ np.abs(v) + np.abs(target)) / unit) * unit
         to_v = at_velocities.solve(velocity_error, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
@@ -176,7 +176,7 @@ def project_by_mass(
         further = integrate(mechanism.model, trial, longer * to_q)
         return further, result, np.where(better, size, least), np.where(better | waits, size, 0.0), ratio > _SLOW
 
-    # # A state with NaN does not improve: its velocity stays NaN.
+    # A state with NaN does not improve: its velocity stays NaN.
     nothing = (q, np.full(mechanism.nv, np.nan))
     start = (q, nothing, np.array(np.inf), np.array(np.inf), np.array(False))
     _, best, least, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)

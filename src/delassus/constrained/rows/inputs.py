@@ -75,7 +75,7 @@ def tolerance_input(usual: float) -> Input:
 
 def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     """ε, one value or one per row, checked."""
-    # # Frequent cases first: every call passes here.
+    # Frequent cases first: every call passes here.
     if type(proximal) is float and 0.0 < proximal < numpy.inf:
         return proximal
     is_valid_array = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float

@@ -70,7 +70,7 @@ def jacobian_in(rows: Rows, motions: LinkMotions) -> Any:
     J = np.zeros((rows.m, motions.model.nv))
     for link, link_rows in rows.links.items():
         for i, v, lin, ang in _columns(motions, link):
-            # # A link that carries all bodies of a relative row does not move it: these zeros are known at compile
+            # A link that carries all bodies of a relative row does not move it: these zeros are known at compile
             # time.
             moving = [j for j, row in enumerate(link_rows.rows) if not _carries(motions, rows, i, row)]
             if not moving:

@@ -38,7 +38,7 @@ def constraint_wrench(
     first, placement = attached
     R, p = fixed_pose(placement).compose(*motions.in_world(first))
     force_sum, moment = np.zeros(3), np.zeros(3)
-    # # A constraint on the world has the opposite wrench of the one on the bodies.
+    # A constraint on the world has the opposite wrench of the one on the bodies.
     bodies = [(body, 1.0 if first != WORLD else -1.0) for body in held.bodies(motions) if first in (body.link, WORLD)]
     for body, sign in bodies:
         R_body, p_body = motions.in_world(body.link)

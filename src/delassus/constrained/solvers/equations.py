@@ -104,7 +104,7 @@ class Equations:
     def _shared(self, size: Any) -> Any:
         """The maximum (m,) over the rows of one constraint and one unit."""
         groups = row_groups(self.mechanism)
-        # # In the order of the rows; that of a set would differ between processes.
+        # In the order of the rows; that of a set would differ between processes.
         largest = {
             group: np.max(np.stack([size[r] for r in _members(groups, group)])) for group in dict.fromkeys(groups)
         }

@@ -100,7 +100,7 @@ def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     """a (…, nv) and λ (…, m) of a dense system, or of a batch of them."""
     M, h, J, gamma, C, weight = system
     J, gamma, C = J * np.reshape(weight, (-1, 1)), gamma * weight, C * weight**2
-    # # LAPACK raises an error for the whole batch if one state contains NaN, so such states are replaced.
+    # LAPACK raises an error for the whole batch if one state contains NaN, so such states are replaced.
     finite = np.asarray(np.isfinite(M).all((-2, -1)) & np.isfinite(J).all((-2, -1)))[..., None]
     M, J = np.where(finite[..., None], M, np.eye(M.shape[-1])), np.where(finite[..., None], J, 0.0)
     h = np.where(finite, h, np.nan)

@@ -113,7 +113,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         for r in sorted({*K[i], *driven}):
             link_rows = K[i].get(r, np.zeros(6))
             KS[r], *parent_part = joint.carry(link_rows[:3], link_rows[3:], driven.get(r))
-            # # (K - K S Wᵀ) X: the coefficients of the parent's acceleration; rows transform like forces.
+            # (K - K S Wᵀ) X: the coefficients of the parent's acceleration; rows transform like forces.
             parent_row = np.concatenate(motions.poses[i].force_to_parent(*parent_part))
             above = K[link.parent]
             above[r] = above[r] + parent_row if r in above else parent_row

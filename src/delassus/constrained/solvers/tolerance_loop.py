@@ -42,11 +42,11 @@ def iterate_to_tolerance(
         again = rounds > 0.5
         r = np.where(again, state.residual, 0.0)
         target = target + r
-        # # Change of keep λ⁻ + ρ k between the rounds, as joints respond to it: another k acts as another λ⁻.
+        # Change of keep λ⁻ + ρ k between the rounds, as joints respond to it: another k acts as another λ⁻.
         start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / weighted.epsilon)
         state, iterations_made, settled = loop.run(solver.shifted(factors, target), start, count)
         has_residual = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
-        # # A round begins only if it can be expected to converge.
+        # A round begins only if it can be expected to converge.
         further = settled & has_residual & (rounds < 1.5) & (count + 2.0 * iterations_made <= float(iterations))
         return _Round(state, target, count + iterations_made, rounds + 1.0, settled, further)
 
@@ -111,7 +111,7 @@ class _Loop:
             state = self.solver.iterate(factors, last.state)
             change = self.change(state, last.state.residual)
             rate = change / last.change
-            # # The remaining changes form a geometric series; the margin is for light joints, which respond more.
+            # The remaining changes form a geometric series; the margin is for light joints, which respond more.
             settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
             slow = (count_before > 1.5) & (rate > _SLOW)
             further = ~settled & ~slow & (count + count_before + 1.0 < float(self.iterations))

@@ -122,7 +122,7 @@ class Mechanism(HasModel):
     @property
     def slices(self) -> Mapping[str, slice]:
         """The rows of each constraint by its name, in the order of the rows."""
-        # # Not cached: a read-only view cannot be pickled.
+        # Not cached: a read-only view cannot be pickled.
         return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
 
     @cached_property

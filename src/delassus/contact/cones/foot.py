@@ -42,7 +42,7 @@ def foot_rows(friction: Any, half_length: Any, half_width: Any, pyramid: str = "
             "outer" for the square around it, μ = friction.
     """
     check_pyramid(pyramid)
-    # # μ = c/s; rows that contain it are multiplied by s, so that infinite friction gives finite rows.
+    # μ = c/s; rows that contain it are multiplied by s, so that infinite friction gives finite rows.
     c, s = edge_of(friction, float(numpy.sqrt(0.5)) if pyramid == "inner" else 1.0)
     c, s, X, Y = np.broadcast_arrays(c, s, _sizes(half_length), _sizes(half_width))
     one, none = np.ones_like(c), np.zeros_like(c)

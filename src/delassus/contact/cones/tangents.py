@@ -39,7 +39,7 @@ def contact_axes(normal: Any) -> Any:
     r = np.hypot(x, y)
     tilted = r > 0.0
     c, s = np.where(tilted, x, 1.0) / np.where(tilted, r, 1.0), np.where(tilted, y, 0.0) / np.where(tilted, r, 1.0)
-    # # (n_x, n_y) (n_x, n_y)ᵀ/(1 + n_z), for the upper and for the lower half of the sphere
+    # (n_x, n_y) (n_x, n_y)ᵀ/(1 + n_z), for the upper and for the lower half of the sphere
     up = 1.0 / (1.0 + np.where(z > 0.0, z, 0.0))
     down = 1.0 - z
     xx, xy, yy = (np.where(z > 0.0, up * a, down * b) for a, b in ((x * x, c * c), (x * y, c * s), (y * y, s * s)))

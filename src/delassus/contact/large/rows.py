@@ -105,7 +105,7 @@ class Rows:
         result[:, self.layout.order] = rows
         return result
 
-    # # --- operations of solvers ----------------------------------------------------------------------------------
+    # --- operations of solvers ----------------------------------------------------------------------------------
 
     def velocity(self, impulse: Array) -> Array:
         """σ = G λ + g (B, m)."""
@@ -254,7 +254,7 @@ def scale_by_response(
     d = response.copy()
     for rows in _user_rows(layout):
         d[:, rows] = response[:, rows[:, :3]].mean(-1, keepdims=True)
-    # # A row with zero response, or one of the size of rounding errors, is not divided by it.
+    # A row with zero response, or one of the size of rounding errors, is not divided by it.
     most = d.max(-1, keepdims=True)
     moves = d > rounding() * most
     root = np.sqrt(np.where(moves, d, np.where(most > 0.0, most, 1.0)))

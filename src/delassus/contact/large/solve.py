@@ -89,13 +89,13 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
         impulse = rows.user_impulse(best.impulse)
         compliance = parameters.get("compliance", 0.0)
         velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
-        # # Recomputed from the returned values, with responses that exclude compliance.
+        # Recomputed from the returned values, with responses that exclude compliance.
         plain = rows
         if "compliance" in parameters:
             plain = scale(layout, law == "ccp", G, g, {k: x for k, x in parameters.items() if k != "compliance"})
         residual = plain.residual(plain.scaled_impulse(impulse), plain.scaled_velocity(velocity))
         residual = plain.user_residual(residual)
-        # # The residual cannot be less than the rounding error of impulses that cancel each other.
+        # The residual cannot be less than the rounding error of impulses that cancel each other.
         rounding = 16.0 * np.finfo(float).eps * np.abs(best.impulse).max(-1) / rows.limit.min(-1)
     status = np.where(best.error <= rounding, int(Status.PRECISION), int(Status.ITERATIONS))
     status = np.where(best.error <= budget.tolerance, int(Status.CONVERGED), status)

@@ -122,7 +122,7 @@ def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> Non
         for _ in range(sweeps):
             sweep(active, steps, impulse, velocity, contact_update(rows.convex))
     best.count[live] += sweeps
-    # # Sweeps find modes of contacts even where the error increases: Newton's method starts from the last iterate.
+    # Sweeps find modes of contacts even where the error increases: Newton's method starts from the last iterate.
     best.impulse[live], best.error[live] = impulse, active.error(impulse, velocity)
 
 

@@ -101,7 +101,7 @@ class ContactData:
         lower, upper = bounds
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
-        # # An operator has no entries; an array of zeros without memory provides its shape.
+        # An operator has no entries; an array of zeros without memory provides its shape.
         form = "an array of real numbers"
         entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
         G = real_array("G", G, form) if operator is None else entries

@@ -69,7 +69,7 @@ def primal_impulses(
             code="wrong-shape",
         )
     mu = np.broadcast_to(mu, (layout.contacts,))
-    # # In units with M = 1 and a free velocity of one: x = Lᵀ v / scale with M = L Lᵀ.
+    # In units with M = 1 and a free velocity of one: x = Lᵀ v / scale with M = L Lᵀ.
     L = np.linalg.cholesky(M)
     rows = np.linalg.solve(L, J.T).T
     start = L.T @ v_f
@@ -85,7 +85,7 @@ def primal_impulses(
             add(rows[list(layout.rows(kind))])
             parts.append((list(layout.rows(kind)), 1.0))
     for contact, coefficient in zip(layout.friction, mu, strict=True):
-        # # friction ‖σ_t‖ ≤ σ_n, divided by large friction
+        # friction ‖σ_t‖ ≤ σ_n, divided by large friction
         factors = np.array([1.0, coefficient, coefficient]) / max(1.0, coefficient)
         at = [contact[2], contact[0], contact[1]]
         program.with_second_order(factors[:, None] * rows[at])

@@ -106,7 +106,7 @@ def _sliding(G: Any, free_velocity: Any, friction: Any, towards: Any) -> tuple[A
     samples = np.stack([np.stack([u[0] * c - u[1] * s, u[0] * s + u[1] * c]) for c, s in _SAMPLES])
     values = np.stack([across(e) for e in samples])
     later = np.roll(values, -1)
-    # # The normal impulse is negative where D < 0.
+    # The normal impulse is negative where D < 0.
     possible = np.stack([D(e) for e in samples]) > 0.0
     rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1))
     where = np.argmax(np.where(rising, _NEARNESS, -1.0)) + 0.0

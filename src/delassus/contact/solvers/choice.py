@@ -86,12 +86,12 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         initial = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
         initial = sweep_repeatedly(shifted, initial, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
-        # # For feasible rows, the third round continues with the attempts that remain.
+        # For feasible rows, the third round continues with the attempts that remain.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
         solution = newton(shifted, initial, goal, span=(begin, end))
         slack = np.where(second & (solution.error <= goal.tolerance), _COMPLIANCE * solution.impulse, 0.0)
-        # # Rows that are met up to rounding are not infeasible; they hardly move.
+        # Rows that are met up to rounding are not infeasible; they hardly move.
         contradictory = (np.max(np.abs(slack) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
         shift = np.where(contradictory, slack, shift)
         start = np.where(contradictory, 0.0, solution.impulse)
@@ -102,7 +102,7 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
         goal = budget._replace(tolerance=np.maximum(_allowed(now.shift), budget.tolerance))
         return now.best.open(goal) & (now.number < 2.5)
 
-    # # A warm start begins without sweeps, which would move away from the initial guess.
+    # A warm start begins without sweeps, which would move away from the initial guess.
     start = _Round(np.zeros(m), np.array(-1.0 if budget.warm else 0.0), best)
     last: _Round = while_loop(goes_on, play, start, 4)
     return SolverResult(last.best, np.any(last.shift != 0.0))

@@ -116,7 +116,7 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Da
         pivot_row = indices == np.where(hits_bound, first, first - m)
         impulse = impulse + length * moves
         impulse = np.where(pivot_row & hits_bound, np.where(moves > 0.0, upper, lower), impulse)
-        # # A row at rest that meets a bound becomes free to move; a row that is stopped comes to rest.
+        # A row at rest that meets a bound becomes free to move; a row that is stopped comes to rest.
         changes = ~never & ~(hits_bound & np.any(pivot_row & driven))
         T = np.where(changes, pivot(T, pivot_row, np.where(hits_bound, -1.0, 1.0)), T)
         still = np.where(pivot_row & changes, np.where(hits_bound, 0.0, 1.0), still)

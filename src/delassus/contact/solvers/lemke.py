@@ -74,7 +74,7 @@ def lemke(M: Any, q: Any, cover: Any, tie_tolerance: Any, most: Any) -> LemkeSol
         most: Maximum number of pivots.
     """
     n = len(q)
-    # # Rows of the basic variables, initially w: B⁻¹, B⁻¹ times the perturbation, and B⁻¹ q.
+    # Rows of the basic variables, initially w: B⁻¹, B⁻¹ times the perturbation, and B⁻¹ q.
     rows = np.concatenate([np.eye(n), np.array(uneven(n))[:, None], q[:, None]], 1)
     basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
     solved, ray, count = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)

@@ -99,7 +99,7 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
         edges, speed = slice(normal + 1, normal + 1 + K), normal + 1 + K
         S[row + 2, normal] = 1.0
         S[row : row + 2, edges] = corners(K, problem.pyramid)
-        # # ξ is scaled such that large coefficients do not occur.
+        # ξ is scaled such that large coefficients do not occur.
         unit = 1.0 / np.maximum(scaled.friction[k], 1.0)
         C[edges, speed], C[speed, edges], C[speed, normal] = unit, -unit, unit * scaled.friction[k]
 

@@ -83,12 +83,12 @@ def solve_contacts(
     impulse = problem.from_scaled(best.impulse, factors)
     velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows)
 
-    # # NaN and infinity in G or g propagate to the velocities, as zero times infinity is NaN.
+    # NaN and infinity in G or g propagate to the velocities, as zero times infinity is NaN.
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
     for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
-    # # The residual cannot be less than the rounding error of impulses that cancel each other.
+    # The residual cannot be less than the rounding error of impulses that cancel each other.
     rounding = _DIGITS * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
     imprecise = (status > 0.5) & (best.error <= rounding)
     is_met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)

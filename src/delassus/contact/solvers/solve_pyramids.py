@@ -56,7 +56,7 @@ def solve_pyramids(
     error = problem.error(best)
     impulse = problem.scaled.from_scaled(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
-    # # Recomputed from the returned values, with responses that exclude compliance.
+    # Recomputed from the returned values, with responses that exclude compliance.
     plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, rows.rigid))
     residuals = plain.residual(
         plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors)

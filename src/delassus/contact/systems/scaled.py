@@ -103,7 +103,7 @@ class Scaled(NamedTuple):
         for kind in (Free, NonNegative, Interval):
             for row in layout.rows(kind):
                 d[row] = response[row]
-        # # A row with zero response, or one of the size of rounding errors, is not divided by it.
+        # A row with zero response, or one of the size of rounding errors, is not divided by it.
         most = np.max(d) if layout.m else np.array(0.0)
         moves = d > rounding() * most
         d = np.where(moves, d, np.where(most > 0.0, most, 1.0))
@@ -143,7 +143,7 @@ class Scaled(NamedTuple):
         inverse_order = numpy.argsort(self.layout.order)
         return (residual * self.root)[inverse_order] * factors
 
-    # # --- operations of solvers ----------------------------------------------------------------------------------
+    # --- operations of solvers ----------------------------------------------------------------------------------
 
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
@@ -229,7 +229,7 @@ class Scaled(NamedTuple):
                 jacobians[first + k] = np.where(rounds, jacobians[first + k], D)
         return y, jacobians
 
-    # # --- operations of a dense matrix -----------------------------------------------------------------------------
+    # --- operations of a dense matrix -----------------------------------------------------------------------------
 
     @property
     def capabilities(self) -> frozenset[str]:

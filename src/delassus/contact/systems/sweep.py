@@ -106,7 +106,7 @@ def steps_of(G: Any, relaxation: Any = 1.0) -> ContactSteps:
     response = np.where(G[..., n, n] > 0.0, G[..., n, n], 1.0)
     if n == 2:
         return ContactSteps(relaxation / response, relaxation / _largest(G[..., :n, :n]))
-    # # A multiple of R that bounds G from above, so that a step does not overshoot.
+    # A multiple of R that bounds G from above, so that a step does not overshoot.
     R = metric_of(np.stack([G[..., k, k] for k in range(n + 1)], -1))[..., :n]
     root = 1.0 / np.sqrt(R)
     bound = _largest(G[..., :n, :n] * root[..., :, None] * root[..., None, :])

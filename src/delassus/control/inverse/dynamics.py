@@ -137,7 +137,7 @@ def actuated_inverse_dynamics(
     residual = b - robot.B @ torque - constraint_torque
     inputs = [x for x in (q, v, a, mask, tau, *choice, time, share) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*inputs, residual, torque, force)))
-    # # Forces that cancel each other, such as a weight on a spring, leave rounding errors.
+    # Forces that cancel each other, such as a weight on a spring, leave rounding errors.
     size = sum(np.abs(f) for f in forces) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving
     if robot.m:

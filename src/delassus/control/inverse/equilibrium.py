@@ -130,7 +130,7 @@ def equilibrium(
     if q.shape[-1:] != (robot.nq,):
         raise ActuationError(f"q has shape {q.shape}; its last axis must have {robot.nq} values.", code="wrong-shape")
     zero = np.zeros(robot.nv)
-    # # Poses with NaN are replaced, and their results set to NaN, so that the others are solved.
+    # Poses with NaN are replaced, and their results set to NaN, so that the others are solved.
     finite = np.isfinite(np.sum(q, -1))
     calm = np.where(finite[..., None], q, robot.neutral())
     passive_torque = passive_forces(robot.mechanism.plain.model, calm, zero) + np.asarray(

@@ -107,7 +107,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
             f"{' and '.join(unreachable[:4])}{f' and {len(unreachable) - 4} more' if len(unreachable) > 4 else ''}.",
             code="not-stabilizable",
         )
-    # # Scaling all costs does not change the feedback.
+    # Scaling all costs does not change the feedback.
     scale = float(np.sqrt(np.max(np.abs(R), initial=0.0)) * np.sqrt(np.max(np.abs(Q), initial=0.0))) or 1.0
     with np.errstate(all="ignore"):
         try:

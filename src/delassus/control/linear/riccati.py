@@ -34,7 +34,7 @@ def discrete_riccati(A: Floats, B: Floats, Q: Floats, R: Floats) -> Floats:
 def continuous_riccati(A: Floats, B: Floats, Q: Floats, R: Floats) -> Floats:
     """X (n, n); not finite if no feedback is stabilizing."""
     G, n = np.asarray(B @ np.linalg.solve(R, B.T), float), len(A)
-    # # Any positive value is valid; this one is close to the fastest mode, with and without feedback.
+    # Any positive value is valid; this one is close to the fastest mode, with and without feedback.
     r = float(np.linalg.norm(A, 2) + np.sqrt(np.linalg.norm(G, 2) * np.linalg.norm(Q, 2))) or 1.0
     shifted = A - r * np.eye(n)
     inverse: Floats = np.asarray(np.linalg.inv(shifted), float)

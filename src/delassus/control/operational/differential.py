@@ -158,14 +158,14 @@ def differential_inverse_kinematics(
     def iterate(carry: Any) -> Any:
         at, _, _, best, tries = carry
         v, force = solve(at)
-        # # An active bound must push; one that would pull is released.
+        # An active bound must push; one that would pull is released.
         up = np.where(at > 0.0, force > 0.0, (at == 0.0) & (v > most))
         down = np.where(at < 0.0, force < 0.0, (at == 0.0) & (v < least))
         new = np.where(up, 1.0, np.where(down, -1.0, 0.0))
         changed_mask = np.where(new == at, 0.0, 1.0)
         count = np.sum(changed_mask)
         fewer = count < best
-        # # Change all at once as long as the number of violations decreases; otherwise one by one, which terminates.
+        # Change all at once as long as the number of violations decreases; otherwise one by one, which terminates.
         last = np.max(changed_mask * number)
         single = np.where(number == last, new, at)
         new = np.where(fewer | (tries > 0.5), new, single)

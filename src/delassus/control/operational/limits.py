@@ -26,7 +26,7 @@ def velocity_bounds(model: Model, q: Any, step: Any) -> tuple[Any, Any]:
     lower, upper = np.array(-most), np.array(most)
     if step is not None:
         for i, v in limited_coordinates(model):
-            # # A joint beyond its limit returns no faster than its velocity limit.
+            # A joint beyond its limit returns no faster than its velocity limit.
             lower[v] = np.clip((model.lower[i] - q[i]) / step, -most[v], most[v])
             upper[v] = np.clip((model.upper[i] - q[i]) / step, -most[v], most[v])
     return lower, upper

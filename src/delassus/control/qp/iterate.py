@@ -140,7 +140,7 @@ def update_errors(p: Scaled, now: Iterate) -> Iterate:
     y, z = now.multipliers(p)
     equality_gradient, row_gradient = product(p.A.T, y), product(p.R.T, z)
     steepest = now.Hx + p.g + equality_gradient + row_gradient
-    # # R x - P(R x + z) is zero where rows are feasible and multipliers push inward, only at bounds
+    # R x - P(R x + z) is zero where rows are feasible and multipliers push inward, only at bounds
     equality_error, row_error = now.Ax - p.b, p.excess(now.Rx + z) - z
     gradient = steepest + rho_of(p) * (now.x - now.center)
     return now._replace(

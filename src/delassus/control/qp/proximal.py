@@ -99,7 +99,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     slower = now.apart > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
-    # # When x̄ has converged, multipliers only grow along the residual of the rows, so extrapolate tenfold each time.
+    # When x̄ has converged, multipliers only grow along the residual of the rows, so extrapolate tenfold each time.
     violation = largest(now.Ax - p.b, p.excess(now.Rx))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
     further = np.minimum(further, LARGE / np.where(violation > 0.0, violation, 1.0))
@@ -174,7 +174,7 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     first, full_step = slope(0.0), slope(1.0)
     target = 0.1 * np.abs(first)
 
-    # # φ' is negative at `low` and positive at `high`, or `high` has not been evaluated.
+    # φ' is negative at `low` and positive at `high`, or `high` has not been evaluated.
     def goes_on(last: _Bracket) -> Any:
         return (np.abs(last.slope) > target) & (last.count < float(MOST_CUTS))
 

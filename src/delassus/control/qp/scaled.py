@@ -74,7 +74,7 @@ class Scaled(NamedTuple):
         m, steep, b = shape.rows, column * data.g, equal * data.b
         offset = np.concatenate([np.zeros(m), row[m:] * data.k])
         lower, upper = lower * row[:m], upper * row[:m]
-        # # Estimate of the magnitude of x: from the minimum of the cost, and the distance of the rows from zero.
+        # Estimate of the magnitude of x: from the minimum of the cost, and the distance of the rows from zero.
         cauchy_length = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
         size = _or_one(np.maximum(cauchy_length, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
         cost = 1.0 / np.where(curved > 0.0, curved, _or_one(largest(steep) / size))

@@ -63,7 +63,7 @@ def _ranges(s: Situation) -> Rows:
         model = control.plain
         predicted, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
         low, high = 2.0 * (model.lower[i] - predicted) / T**2, 2.0 * (model.upper[i] - predicted) / T**2
-        # # A joint at or beyond its limit returns no faster than its velocity limit.
+        # A joint at or beyond its limit returns no faster than its velocity limit.
         slowest, fastest = (-most - s.v[j]) / T, (most - s.v[j]) / T
         lower.append(np.clip(low, slowest, fastest))
         upper.append(np.clip(high, slowest, fastest))

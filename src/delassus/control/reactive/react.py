@@ -38,7 +38,7 @@ def compute_reaction(control: ControlData, q: Any, v: Any, reference: Any, solve
     U, u0 = s.torque
     torque = U @ result.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
-    # # The QP may not depend on all of a state and a reference, so check these for NaN.
+    # The QP may not depend on all of a state and a reference, so check these for NaN.
     good = (result.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, result.status, float(QPStatus.NOT_FINITE))

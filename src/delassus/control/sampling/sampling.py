@@ -227,7 +227,7 @@ class Sampling(Frozen):
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
-        # # Impulses from a simulation with other contacts cannot be used here.
+        # Impulses from a simulation with other contacts cannot be used here.
         if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
             impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
         start = (q, v, pad_empty(impulse), pad_empty(contact), state.time, 0.0, 0.0)

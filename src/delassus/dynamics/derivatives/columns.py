@@ -25,8 +25,8 @@ def accelerations_by(above: list[list[int]], U: Any, D: Any, by_q: Any, by_v: An
     # From the tips inwards: what a column leaves open above its limb is then mirrored from the columns that follow.
     for columns, rows in reversed(limbs(above)):
         solve = _solver(above, U, np.stack([-D_inv, -D_inv, D_inv], axis=1), columns, rows)
-        made = map(solve, by_q[rows][:, columns].T, by_v[rows][:, columns].T, np.eye(len(columns)))
-        for total, part in zip((of_q, of_v, lower), made, strict=True):
+        derivatives = map(solve, by_q[rows][:, columns].T, by_v[rows][:, columns].T, np.eye(len(columns)))
+        for total, part in zip((of_q, of_v, lower), derivatives, strict=True):
             total[:, columns] = part.T
     return of_q, of_v, np.tril(lower) + np.tril(lower, -1).T
 
@@ -66,8 +66,8 @@ def limbs(above: list[list[int]]) -> list[tuple[list[int], list[int]]]:
         rows = {j, *above[j], *(k for k in range(len(above)) if j in above[k])}
         for k in sorted(rows, reverse=True):
             rows |= set(above[k])
-        columns, others = groups[-1] if groups else ([], set())
-        if rows <= others and len(others) <= SIMILAR * len(rows):
+        columns, members = groups[-1] if groups else ([], set())
+        if rows <= members and len(members) <= SIMILAR * len(rows):
             columns.append(j)
         else:
             groups.append(([j], rows))

@@ -112,8 +112,10 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
             return to_reference(change)
         if reference == "WORLD":
             return to_reference(change + motion_cross(s, x))
-        turning, there = R_base @ s[3:], to_reference(x)
-        return to_reference(change) + np.concatenate([np.cross(turning, there[:3]), np.cross(turning, there[3:])])
+        turning, at_target = R_base @ s[3:], to_reference(x)
+        return to_reference(change) + np.concatenate(
+            [np.cross(turning, at_target[:3]), np.cross(turning, at_target[3:])]
+        )
 
     last = moving[at]
     for j in path:

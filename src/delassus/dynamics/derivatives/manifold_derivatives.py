@@ -52,12 +52,12 @@ def difference_derivatives(model: Model, q0: Traced, q1: Traced) -> tuple[Floats
     return by_first, _blocks(model, v, placement_right_jacobian_inverse)
 
 
-def rates_along(model: Model, way: Any, v: Any) -> Any:
+def rates_along(model: Model, displacement: Any, v: Any) -> Any:
     """How fast the tangent vector `way` (nv,) grows (nv,) when q ⊕ way moves with the velocity v (nv,): J(way)⁻¹ v.
 
     The differential equation of a motion in the chart q ⊕ ·, which methods of Munthe-Kaas integrate.
     """
-    return _blocks(model, way, placement_right_jacobian_inverse) @ v
+    return _blocks(model, displacement, placement_right_jacobian_inverse) @ v
 
 
 def _adjoint_after_twist(twist: Any) -> Any:
@@ -73,14 +73,14 @@ def _blocks(model: Model, v: Any, of_twist: Callable[[Any], Any]) -> Any:
     A = np.zeros((model.nv, model.nv))
     straight = of_twist(np.zeros(6))
     for motion, _, start in parts(model):
-        chosen = list(motion.directions)
+        directions = list(motion.directions)
         curved = not motion.is_euclidean
         twist = np.zeros(6)
         if curved:
-            for k, direction in enumerate(chosen):
+            for k, direction in enumerate(directions):
                 twist[direction] = v[start + k]
-        whole = of_twist(twist) if curved else straight
-        for i, row in enumerate(chosen):
-            for k, column in enumerate(chosen):
-                A[start + i, start + k] = whole[row, column]
+        full = of_twist(twist) if curved else straight
+        for i, row in enumerate(directions):
+            for k, column in enumerate(directions):
+                A[start + i, start + k] = full[row, column]
     return A

@@ -60,16 +60,16 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
                 by_v[i, j] = by_v[i, j] - tendon.damping * (r[i] * r[j])
     is_immersed = model.medium.is_felt
     if is_immersed:
-        by_v = by_v + jacobian(lambda there: fluid_forces(model, q, there))(v)
+        by_v = by_v + jacobian(lambda q_moved: fluid_forces(model, q, q_moved))(v)
     if turning or is_immersed or is_compensated(model):
 
         def elsewhere(step: Any) -> Any:
-            there = q + coordinate_rates(model, q, step)
-            total = compensation_forces(model, there)
+            q_moved = q + coordinate_rates(model, q, step)
+            total = compensation_forces(model, q_moved)
             if is_immersed:
-                total = total + fluid_forces(model, there, v)
+                total = total + fluid_forces(model, q_moved, v)
             for described in turning:
-                tendon = tendon_state(model, described, there, v)
+                tendon = tendon_state(model, described, q_moved, v)
                 total = tendon.add_force(total, tendon.force)
             return total
 
@@ -81,8 +81,8 @@ def _block(model: Model, q: Any, at: list[int]) -> Any:
     """The part of ∂f/∂q (n, n) of a joint's own spring, for velocities that follow each other; no tendon moves it."""
 
     def force(step: Any) -> Any:
-        whole = np.zeros(model.nv)
-        whole[at] = step
-        return joint_forces(model, q + coordinate_rates(model, q, whole), np.zeros(model.nv))[at]
+        padded = np.zeros(model.nv)
+        padded[at] = step
+        return joint_forces(model, q + coordinate_rates(model, q, padded), np.zeros(model.nv))[at]
 
     return jacobian(force)(np.zeros(len(at)))

@@ -58,15 +58,15 @@ def torque_derivatives(
     """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
-    carried = [_body(link, moving[i]) for i, link in enumerate(links)]
+    composites = [_body(link, moving[i]) for i, link in enumerate(links)]
     for i, external in external_in_base(tree, moving, forces):  # they move along with the bodies, as all of f does
-        *others, f = carried[i]
-        carried[i] = (*others, f - external)
+        *others, f = composites[i]
+        composites[i] = (*others, f - external)
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
     M = np.array(np.diag(np.array(model_armature(model))))
     for i, link in reversed(list(enumerate(links))):
-        mass, h, J, P, K, f = carried[i]
+        mass, h, J, P, K, f = composites[i]
         S, Y = moving[i].S, (mass, h, J)
         coriolis = coriolis_matrix_of(K)
         F_a = apply_inertia(*Y, S)
@@ -77,16 +77,18 @@ def torque_derivatives(
         add_symmetric(M, link, link, S.T @ F_a)
         n = link.motion.nv
         F_q = F_q + np.stack([force_cross(S[:, k], f) for k in range(n)], axis=1)
-        felt = coriolis.T @ S[3:] - 2.0 * np.stack([np.cross(S[:3, k], P) for k in range(n)], axis=1)  # Bᵀ S, angular
+        angular_rows = coriolis.T @ S[3:] - 2.0 * np.stack(
+            [np.cross(S[:3, k], P) for k in range(n)], axis=1
+        )  # Bᵀ S, angular
         for j in tree.path(i)[:-1]:
             S_j, above = moving[j].S, links[j]
             add_block(by_q, above, link, S_j.T @ F_q)
             add_block(by_v, above, link, S_j.T @ F_v)
-            add_block(by_q, link, above, F_a.T @ A_q[j] + felt.T @ V[j][3:])
-            add_block(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
+            add_block(by_q, link, above, F_a.T @ A_q[j] + angular_rows.T @ V[j][3:])
+            add_block(by_v, link, above, F_a.T @ A_v[j] + angular_rows.T @ S_j[3:])
             add_symmetric(M, above, link, S_j.T @ F_a)
         if link.parent >= 0:
-            carried[link.parent] = total(carried[link.parent], carried[i])
+            composites[link.parent] = total(composites[link.parent], composites[i])
     return by_q, by_v, M
 
 

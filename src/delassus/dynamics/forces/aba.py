@@ -70,6 +70,6 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
     result = np.zeros(model.nv)
     for i, link in enumerate(links):
         a = propagate_acceleration(poses[i], acceleration[link.parent], b[i])
-        own = result[joints[i].at] = joints[i].answer(push[i], a)
-        acceleration[i] = joints[i].accelerate(a, own)
+        joint_acceleration = result[joints[i].at] = joints[i].answer(push[i], a)
+        acceleration[i] = joints[i].accelerate(a, joint_acceleration)
     return result

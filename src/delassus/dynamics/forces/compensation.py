@@ -29,8 +29,8 @@ def compensation_forces(model: Model, q: Any) -> Any:
         for i in tree.path(link):
             S_lin, S_ang = tree.links[i].subspace
             R, p = world[i]
-            own = S_lin.T @ (R.T @ force) + S_ang.T @ (R.T @ np.cross(point - p, force))
-            add_torques(total, tree.links[i], own)
+            joint_force = S_lin.T @ (R.T @ force) + S_ang.T @ (R.T @ np.cross(point - p, force))
+            add_torques(total, tree.links[i], joint_force)
     return total
 
 

@@ -49,13 +49,13 @@ def fluid_forces(model: Model, q: Any, v: Any) -> Any:
         force = pose.force_to_parent(*shape_force(medium, shape, lin, ang))
         on_links[link] = _sum(on_links[link], force)
     for i in reversed(range(len(tree.links))):
-        own, moving = on_links[i], tree.links[i]
-        if own is None:
+        link_shapes, moving = on_links[i], tree.links[i]
+        if link_shapes is None:
             continue
         S_lin, S_ang = moving.subspace
-        add_torques(total, moving, S_lin.T @ own[0] + S_ang.T @ own[1])
+        add_torques(total, moving, S_lin.T @ link_shapes[0] + S_ang.T @ link_shapes[1])
         if moving.parent != WORLD:
-            on_links[moving.parent] = _sum(on_links[moving.parent], poses[i].force_to_parent(*own))
+            on_links[moving.parent] = _sum(on_links[moving.parent], poses[i].force_to_parent(*link_shapes))
     return total
 
 
@@ -89,9 +89,9 @@ def _ellipsoid(medium: Medium, shape: ImmersedShape, lin: Any, ang: Any) -> Pair
 
     speed = _length(lin)
     normal = (numpy.roll(a, -1) * numpy.roll(a, -2)) ** 2 * lin  # of the cross section, not of unit length
-    square, along = normal @ normal, normal @ lin
-    area = pi * np.sqrt(square / np.maximum(along, _LEAST))  # the body's projection along its velocity
-    incidence = along / np.maximum(speed * square, _LEAST)
+    square, normal_speed = normal @ normal, normal @ lin
+    area = pi * np.sqrt(square / np.maximum(normal_speed, _LEAST))  # the body's projection along its velocity
+    incidence = normal_speed / np.maximum(speed * square, _LEAST)
     circulation = kutta * density * incidence * area * np.cross(normal, lin)
     force = force + np.cross(circulation, lin)
 

@@ -56,13 +56,13 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
         if not (any(joint.stiffness) or has_nonzero(joint.damping)):
             continue
         ratio = joint.mimic.ratio if joint.mimic else 1.0
-        own = slice(j, j + joint.kind.nv)
+        joint_slice = slice(j, j + joint.kind.nv)
         force = np.zeros(joint.kind.nv)
         if any(joint.stiffness):
             force = force - numpy.array(joint.stiffness) * _stretch(joint, _coordinates(joint, q, i))
         if has_nonzero(joint.damping):
-            force = force - array_of(joint.damping) * (ratio * v[own])
-        total[own] = total[own] + ratio * force
+            force = force - array_of(joint.damping) * (ratio * v[joint_slice])
+        total[joint_slice] = total[joint_slice] + ratio * force
     return total
 
 
@@ -128,12 +128,14 @@ def joint_gains(model: Model) -> tuple[NDArray[numpy.float64], NDArray[numpy.flo
 
 
 def _coordinates(joint: Joint, q: Any, start: int) -> Any:
-    own = q[start : start + joint.kind.nq]
-    return joint.mimic.ratio * own + joint.mimic.offset if joint.mimic else own
+    coordinates = q[start : start + joint.kind.nq]
+    return joint.mimic.ratio * coordinates + joint.mimic.offset if joint.mimic else coordinates
 
 
 def _stretch(joint: Joint, q: Any) -> Any:
     """δ (nv,): what leads a joint from its rest to q (nq,)."""
-    rest = numpy.array(joint.rest or joint.kind.neutral)
-    stretches = [motion.stretch(rest[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts]
+    rest_position = numpy.array(joint.rest or joint.kind.neutral)
+    stretches = [
+        motion.stretch(rest_position[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts
+    ]
     return np.concatenate(stretches)

@@ -47,10 +47,10 @@ def torque_regressor(model: Model, q: Traced, v: Traced, a: Traced) -> Floats:
     Y = np.zeros((model.nv, 10 * model.njoints))
     for body, (i, placement) in enumerate(tree.bodies):
         forces = _forces(moving[i], placement)
-        own = np.zeros((model.nv, 10))
+        rows_of_link = np.zeros((model.nv, 10))
         for j in tree.path(i):
-            add_torques(own, tree.links[j], moving[j].S.T @ forces)
-        Y[:, 10 * body : 10 * body + 10] = own
+            add_torques(rows_of_link, tree.links[j], moving[j].S.T @ forces)
+        Y[:, 10 * body : 10 * body + 10] = rows_of_link
     return Y
 
 

@@ -67,8 +67,8 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
     f = _accelerating_forces(tree, poses, v, a)
-    for i, (push, twist) in external_forces(tree, forces):
-        f[i] = (f[i][0] - push, f[i][1] - twist)
+    for i, (wrench, twist) in external_forces(tree, forces):
+        f[i] = (f[i][0] - wrench, f[i][1] - twist)
 
     # Inward: forces through the joints.
     tau = np.array(a) * np.array(model_armature(model))
@@ -105,8 +105,8 @@ def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list
     for i, link in enumerate(links):
         p = link.parent
         if p < 0:
-            still = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
-            w, dw, acc = _propagate_motion(poses[i], *still, np.zeros((3, 3)))
+            base_acceleration = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
+            w, dw, acc = _propagate_motion(poses[i], *base_acceleration, np.zeros((3, 3)))
         else:
             w, dw, acc = _propagate_motion(poses[i], omega[p], alpha[p], origin[p], B[p])
         (lin_J, ang_J), (a_lin, a_ang) = v_J[i], a_J[i]

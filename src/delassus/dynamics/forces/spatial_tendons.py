@@ -45,23 +45,25 @@ def string_line(model: Model, tendon: Tendon, q: Any) -> Line:
             divisor, before = float(place.removeprefix(PULLEY)), None
             continue
         if before is not None:
-            own, pull = _straight(model, q, before, place)
+            segment_length, segment_gradient = _straight(model, q, before, place)
             dofs |= moving_dofs(model, before) ^ moving_dofs(model, place)
             if obstacle is not None:
-                own, pull = _around(model, q, (before, place), obstacle, (own, pull))
+                segment_length, segment_gradient = _around(
+                    model, q, (before, place), obstacle, (segment_length, segment_gradient)
+                )
                 dofs |= set().union(
                     *(moving_dofs(model, x) ^ moving_dofs(model, obstacle.frame) for x in (before, place))
                 )
-            length, arms = length + own / divisor, arms + pull / divisor
+            length, arms = length + segment_length / divisor, arms + segment_gradient / divisor
         before, obstacle = place, None
     return Line(length, arms, sorted(dofs))
 
 
 def _straight(model: Model, q: Any, before: str, place: str) -> tuple[Any, Any]:
     """Length and moment arms (nv,) of a segment between two sites."""
-    here, there = (frame_in_world(model, q, name)[1] for name in (before, place))
+    p_from, p_to = (frame_in_world(model, q, name)[1] for name in (before, place))
     J = world_jacobian(model, q, place)[:3] - world_jacobian(model, q, before)[:3]
-    distance, direction = _distance(here, there)
+    distance, direction = _distance(p_from, p_to)
     return distance, direction @ J
 
 
@@ -78,20 +80,20 @@ def _around(
     side = local(frame_in_world(model, q, obstacle.side)[1]) if obstacle.side else None
     wrap = wrap_around(obstacle.shape, obstacle.radius, local(first), local(second), side)
     J = world_jacobian(model, q, obstacle.frame)
-    length, pull = wrap.length, np.zeros(model.nv)
+    length, gradient = wrap.length, np.zeros(model.nv)
     for site, x, end in ((ends[0], first, wrap.first), (ends[1], second, wrap.second)):
         arm = R @ end
         distance, direction = _distance(p + arm, x)
         length = length + distance
         if model.frame(site).joint != model.frame(obstacle.frame).joint:
             on_shape = direction @ J[:3] + np.cross(arm, direction) @ J[3:]
-            pull = pull + direction @ world_jacobian(model, q, site)[:3] - on_shape
-    return np.where(wrap.touches, length, straight[0]), np.where(wrap.touches, pull, straight[1])
+            gradient = gradient + direction @ world_jacobian(model, q, site)[:3] - on_shape
+    return np.where(wrap.touches, length, straight[0]), np.where(wrap.touches, gradient, straight[1])
 
 
-def _distance(here: Any, there: Any) -> tuple[Any, Any]:
+def _distance(p_from: Any, p_to: Any) -> tuple[Any, Any]:
     """The distance of two points, and the direction (3,) between them."""
-    difference = there - here
+    difference = p_to - p_from
     distance = np.sqrt(difference @ difference)
     return distance, np.where(distance > _SHORTEST, difference / np.maximum(distance, _SHORTEST), 0.0)
 

@@ -93,11 +93,11 @@ def _plane_through(x0: Any, x1: Any) -> tuple[Any, Any]:
 
 def _wrap_circle(radius: float, a: Any, b: Any, side: Any) -> _Arc:
     """Around the outside of a circle about the origin: the shorter way, unless the side is opposite to both points."""
-    square, way = radius * radius, b - a
+    square, segment = radius * radius, b - a
     squares = a @ a, b @ b
-    span = way @ way
-    share = np.clip(-(way @ a) / np.maximum(span, _LEAST), 0.0, 1.0)
-    nearest = a + share * way
+    span = segment @ segment
+    share = np.clip(-(segment @ a) / np.maximum(span, _LEAST), 0.0, 1.0)
+    nearest = a + share * segment
     passes = nearest @ nearest > square
     turn = a[0] * b[1] - a[1] * b[0]
     is_opposite: Any = False
@@ -113,9 +113,9 @@ def _wrap_circle(radius: float, a: Any, b: Any, side: Any) -> _Arc:
     for sign in (1.0, -1.0):
         first = (square * a + sign * radius * roots[0] * np.stack([a[1], -a[0]])) / lengths[0]
         second = (square * b - sign * radius * roots[1] * np.stack([b[1], -b[0]])) / lengths[1]
-        apart, crossing = first - second, _cross(a, first, b, second)
+        separation, crossing = first - second, _cross(a, first, b, second)
         tangents.append((first, second))
-        goods.append(np.where(crossing, -np.inf, -(apart @ apart)))
+        goods.append(np.where(crossing, -np.inf, -(separation @ separation)))
         crosses.append(crossing)
     one = goods[0] > goods[1]
     if side is not None:
@@ -135,12 +135,12 @@ def _angle(first: Any, second: Any, clockwise: Any) -> Any:
 
 def _cross(a: Any, first: Any, b: Any, second: Any) -> Any:
     """Whether the segments from a to `first` and from b to `second` intersect."""
-    along, across, between = first - a, second - b, a - b
-    determinant = across[1] * along[0] - across[0] * along[1]
+    first_edge, second_edge, between = first - a, second - b, a - b
+    determinant = second_edge[1] * first_edge[0] - second_edge[0] * first_edge[1]
     is_parallel = np.absolute(determinant) < _LEAST
     divisor = np.where(is_parallel, 1.0, determinant)
-    s = (across[0] * between[1] - across[1] * between[0]) / divisor
-    t = (along[0] * between[1] - along[1] * between[0]) / divisor
+    s = (second_edge[0] * between[1] - second_edge[1] * between[0]) / divisor
+    t = (first_edge[0] * between[1] - first_edge[1] * between[0]) / divisor
     return ~is_parallel & (s >= 0.0) & (s <= 1.0) & (t >= 0.0) & (t <= 1.0)
 
 
@@ -150,10 +150,10 @@ def _bend_inside(radius: float, a: Any, b: Any) -> _Arc:
     With z the sine of that angle, arcsin(A z) + arcsin(B z) - 2 arcsin(z) + G = 0, where G is the angle between a and
     b, A = ρ/|a|, B = ρ/|b|; Newton's method from z near 1.
     """
-    size_a, size_b, way = _norm(a), _norm(b), b - a
-    span = way @ way
-    share = -(way @ a) / np.maximum(span, _LEAST)
-    nearest = a + share * way
+    size_a, size_b, segment = _norm(a), _norm(b), b - a
+    span = segment @ segment
+    share = -(segment @ a) / np.maximum(span, _LEAST)
+    nearest = a + share * segment
     meets = (span > _LEAST) & (share > 0.0) & (share < 1.0) & (nearest @ nearest <= radius * radius)
     cosine = (size_a * size_a + size_b * size_b - span) / np.maximum(2.0 * size_a * size_b, _LEAST)
     touches = (size_a > radius) & (size_b > radius) & ~meets & (cosine >= _LEAST - 1.0) & (radius >= _LEAST)
@@ -167,8 +167,8 @@ def _bend_inside(radius: float, a: Any, b: Any) -> _Arc:
         z, f, _ = state
         slope = _arcsine_slope(A, z) + _arcsine_slope(B, z) - 2.0 * _arcsine_slope(1.0, z)
         new = np.clip(z - f / np.minimum(slope, -_LEAST), 0.0, z)
-        left = residual(new)
-        return new, left, np.where(left > _TOLERANCE, 1.0, 0.0)
+        remaining_error = residual(new)
+        return new, remaining_error, np.where(remaining_error > _TOLERANCE, 1.0, 0.0)
 
     z = np.array(_START)
     start = (z, residual(z), np.array(0.0))

@@ -103,11 +103,11 @@ def frame_bias(model: Model, q: Traced, v: Traced, *, frame: str, reference: str
     return np.concatenate(express_motion(model, q, frame, reference, (lin, ang)))
 
 
-def _stacked(placed: list[Pair]) -> Pair:
+def _stacked(pairs: list[Pair]) -> Pair:
     """Rotations (n, 3, 3) and origins (n, 3) of some frames, of which there may be none."""
-    if not placed:
+    if not pairs:
         return np.zeros((0, 3, 3)), np.zeros((0, 3))
-    return np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
+    return np.stack([R for R, _ in pairs]), np.stack([p for _, p in pairs])
 
 
 def world_poses(tree: Links, q: Any) -> list[Pair]:

@@ -66,11 +66,11 @@ def centroidal_momentum(model: Model, q: Traced, v: Traced) -> Floats:
     h: list[Pair] = [momentum(link, *velocity[i]) for i, link in enumerate(tree.links)]
     whole: Pair = (np.zeros(3), np.zeros(3))
     for i, link in reversed(list(enumerate(tree.links))):
-        passed = poses[i].force_to_parent(*h[i])
+        parent_momentum = poses[i].force_to_parent(*h[i])
         if link.parent < 0:
-            whole = total(whole, passed)
+            whole = total(whole, parent_momentum)
         else:
-            h[link.parent] = total(h[link.parent], passed)
+            h[link.parent] = total(h[link.parent], parent_momentum)
     center = _first_moment(tree, world) / total_mass(model, tree)
     return np.concatenate([whole[0], whole[1] - np.cross(center, whole[0])])
 

@@ -69,31 +69,31 @@ def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Float
 
 def _in_world(tree: Links, q: Any, v: Any) -> list[Moving]:
     """Every link in the world's frame; accelerations are left out."""
-    still = np.zeros(6)
+    zero = np.zeros(6)
     moving: list[Moving] = []
     for link, (R, p) in zip(tree.links, world_poses(tree, q), strict=True):
         S_lin, S_ang = link.subspace
         ang = R @ S_ang
         lin = R @ S_lin + np.stack([np.cross(p, ang[:, k]) for k in range(link.motion.nv)], axis=1)
         S = np.concatenate([lin, ang])
-        v_parent = still if link.parent < 0 else moving[link.parent].v
-        moving.append(Moving(R, p, S, v_parent + S @ velocities(link, v), still, v_parent, still))
+        v_parent = zero if link.parent < 0 else moving[link.parent].v
+        moving.append(Moving(R, p, S, v_parent + S @ velocities(link, v), zero, v_parent, zero))
     return moving
 
 
 def _composites(tree: Links, bodies: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """What adds up over bodies, of everything that each joint carries."""
-    carried = list(bodies)
+    composites = list(bodies)
     for i, link in reversed(list(enumerate(tree.links))):
         if link.parent >= 0:
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
-    return carried
+            composites[link.parent] = tuple(x + y for x, y in zip(composites[link.parent], composites[i], strict=True))
+    return composites
 
 
-def _of_roots(tree: Links, carried: list[Any]) -> Any:
+def _of_roots(tree: Links, composites: list[Any]) -> Any:
     """The sum over all trees."""
     total = np.zeros(3)
-    for link, x in zip(tree.links, carried, strict=True):
+    for link, x in zip(tree.links, composites, strict=True):
         total = total + x if link.parent < 0 else total
     return total
 

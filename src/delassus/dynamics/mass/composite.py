@@ -20,19 +20,19 @@ def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any
     """The mass matrix (nv, nv) and the torques (nv,) that hold the accelerations at zero."""
     tree = links_of(model)
     moving = moving_links(tree, q, v, np.zeros(model.nv), falling=True)
-    carried = [rigid_body(link, moving[i]) for i, link in enumerate(tree.links)]
-    force = [body_force(*carried[i], moving[i]) for i in range(len(carried))]
+    composites = [rigid_body(link, moving[i]) for i, link in enumerate(tree.links)]
+    force = [body_force(*composites[i], moving[i]) for i in range(len(composites))]
     for i, external in external_in_base(tree, moving, forces):
         force[i] = force[i] - external
     M, tau = np.array(np.diag(np.array(model_armature(model)))), np.zeros(model.nv)
     for i, link in reversed(list(enumerate(tree.links))):
-        F = apply_inertia(*carried[i], moving[i].S)
+        F = apply_inertia(*composites[i], moving[i].S)
         for j in tree.path(i):
             add_symmetric(M, tree.links[j], link, moving[j].S.T @ F)
         add_torques(tau, link, moving[i].S.T @ force[i])
         if link.parent >= 0:
             force[link.parent] = force[link.parent] + force[i]
-            carried[link.parent] = total(carried[link.parent], carried[i])
+            composites[link.parent] = total(composites[link.parent], composites[i])
     return M, tau
 
 

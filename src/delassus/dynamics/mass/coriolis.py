@@ -36,11 +36,11 @@ def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
     """
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, np.zeros(model.nv), falling=False)
-    carried = [moving_body(link, moving[i]) for i, link in enumerate(links)]
+    composites = [moving_body(link, moving[i]) for i, link in enumerate(links)]
     rates = [np.stack([motion_cross(m.v, s) for s in m.S.T], axis=1) for m in moving]  # Ṡ
     C = np.zeros((model.nv, model.nv))
     for i, link in reversed(list(enumerate(links))):
-        mass, h, J, P, K = carried[i]
+        mass, h, J, P, K = composites[i]
         S, coriolis = moving[i].S, coriolis_matrix_of(K)
         F = apply_inertia(mass, h, J, rates[i]) + 0.5 * coriolis_forces(P, coriolis, S)
         add_block(C, link, link, S.T @ F)
@@ -50,5 +50,5 @@ def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
             outward = momentum.T @ rates[j] + 0.5 * (S.T @ coriolis_forces(P, coriolis, moving[j].S))
             add_block(C, link, links[j], outward)
         if link.parent >= 0:
-            carried[link.parent] = total(carried[link.parent], carried[i])
+            composites[link.parent] = total(composites[link.parent], composites[i])
     return C

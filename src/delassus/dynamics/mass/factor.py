@@ -70,12 +70,10 @@ def ancestors(model: Model, groups: Sequence[Sequence[int]] = ()) -> list[list[i
     """
     tree = links_of(model)
     coupled: list[set[int]] = [set() for _ in range(model.nv)]
-    carried = (
-        ([*link.dofs], [v for i in tree.path(k) for v in tree.links[i].dofs]) for k, link in enumerate(tree.links)
-    )
-    for some, others in (*carried, *((group, group) for group in groups)):
-        for a in some:
-            for b in others:
+    pairs = (([*link.dofs], [v for i in tree.path(k) for v in tree.links[i].dofs]) for k, link in enumerate(tree.links))
+    for movers, moved_dofs in (*pairs, *((group, group) for group in groups)):
+        for a in movers:
+            for b in moved_dofs:
                 if a != b:
                     coupled[max(a, b)].add(min(a, b))
     for k in reversed(range(model.nv)):

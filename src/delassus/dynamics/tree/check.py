@@ -21,11 +21,11 @@ class SingularMassMatrix(DelassusError):
 
     def __init__(self, model: str, joints: tuple[str, ...], vanishing: bool = False) -> None:
         self.joints = joints
-        some = ", ".join(joints[:5]) + (f" and {len(joints) - 5} more" if len(joints) > 5 else "")
+        joint_text = ", ".join(joints[:5]) + (f" and {len(joints) - 5} more" if len(joints) > 5 else "")
         little = f"less than {LEAST:.0e} kg or kg·m², which all but vanishes in the arithmetic of kernels"
         super().__init__(
             f"the mass matrix of {model!r} is singular: these joints move {little if vanishing else 'no inertia'}: "
-            f"{some}. Give their links a mass, add armature, or lock them."
+            f"{joint_text}. Give their links a mass, add armature, or lock them."
         )
 
 

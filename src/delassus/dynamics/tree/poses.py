@@ -136,9 +136,9 @@ class ShiftStep:
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
         """Parallel axes: I' = I + (h·p + p·h') 1 - (h pᵀ + p h'ᵀ) with h' = h + m p."""
-        moved = first + mass * self.p
-        outer = np.outer(first, self.p) + np.outer(self.p, moved)
-        return mass, moved, mirror(I + (first @ self.p + self.p @ moved) * np.eye(3) - outer)
+        first_in_parent = first + mass * self.p
+        outer = np.outer(first, self.p) + np.outer(self.p, first_in_parent)
+        return mass, first_in_parent, mirror(I + (first @ self.p + self.p @ first_in_parent) * np.eye(3) - outer)
 
     def compose(self, R: Any, p: Any) -> Pair:
         """The origin moved."""

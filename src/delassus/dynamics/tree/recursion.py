@@ -23,8 +23,8 @@ def joint_motions(tree: Links, x: Any) -> list[Pair]:
     pairs = []
     for link in tree.links:
         S_lin, S_ang = link.subspace
-        own = velocities(link, x)
-        pairs.append((S_lin @ own, S_ang @ own))
+        joint_velocity = velocities(link, x)
+        pairs.append((S_lin @ joint_velocity, S_ang @ joint_velocity))
     return pairs
 
 
@@ -53,6 +53,6 @@ def momentum(link: Link, lin: Any, ang: Any) -> Pair:
 
 def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
     """v ×* (I v): the force that keeps a link at its velocity; m w + ω × (ω × m c) and ω × Ī ω + m c × w, w = ω × u."""
-    first, turned = np.array(link.inertia.first_moment), np.cross(ang, lin)
-    f = link.inertia.mass * turned + np.cross(ang, np.cross(ang, first))
-    return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, turned)
+    first, gyroscopic = np.array(link.inertia.first_moment), np.cross(ang, lin)
+    f = link.inertia.mass * gyroscopic + np.cross(ang, np.cross(ang, first))
+    return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, gyroscopic)

@@ -25,9 +25,9 @@ def at(link: Link) -> slice:
     return slice(link.v, link.v + link.motion.nv)
 
 
-def add_torques(tau: Any, link: Link, own: Any) -> None:
+def add_torques(tau: Any, link: Link, torques: Any) -> None:
     """Add what a link's joint feels (n,), or (n, …), to the generalized forces (nv,), or (nv, …)."""
-    tau[at(link)] = tau[at(link)] + link.ratio * own
+    tau[at(link)] = tau[at(link)] + link.ratio * torques
 
 
 def add_block(matrix: Any, row: Link, column: Link, block: Any) -> None:

@@ -45,14 +45,14 @@ class Hull(NamedTuple):
     """A convex hull: its vertices (n, 3) [m]; of its faces the normals (f, 3) and four corners (f, 4, 3) each.
 
     Arrays are constant or traced. `normals` and `quads` are None if the faces are not known, and rows of tables where
-    several hulls share them; faces may be repeated, as where these have different numbers of faces. `box` has the least
-    and the largest coordinates (2, 3) of the vertices; None to compute them.
+    several hulls share them; faces may be repeated, as where these have different numbers of faces. `summary` has the
+    least and the largest coordinates of the vertices and their mean (3, 3); None to compute them.
     """
 
     vertices: Any
     normals: Any = None
     quads: Any = None
-    box: Any = None
+    summary: Any = None
 
     def support(self, direction: Any) -> Any:
         """The vertex (3,) that is farthest in a direction (3,) of the hull's axes; cost: 8 operations a vertex."""
@@ -73,8 +73,8 @@ class Hull(NamedTuple):
 
     def bounds(self) -> tuple[Any, Any]:
         """The least and the largest coordinates (3,) of its vertices."""
-        if self.box is not None:
-            return self.box[0], self.box[1]
+        if self.summary is not None:
+            return self.summary[0], self.summary[1]
         if isinstance(self.vertices, numpy.ndarray):
             return self.vertices.min(0), self.vertices.max(0)
 
@@ -83,6 +83,10 @@ class Hull(NamedTuple):
 
         first = np.array(self.vertices[0])
         return scan(visit, (first, first), self.vertices)[0]
+
+    def center(self) -> Any:
+        """The mean (3,) of its vertices, which is inside; the middle of its bounding box need not be."""
+        return np.sum(self.vertices, axis=0) / float(len(self.vertices)) if self.summary is None else self.summary[2]
 
     def face(self, direction: Any) -> tuple[Any, Any, Any]:
         """The corners (4, 3), the normal (3,) and the number of the face that looks most along a direction (3,).

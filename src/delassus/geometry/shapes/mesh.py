@@ -69,9 +69,10 @@ class Mesh(ShapeKind):
 
     def core(self, body: Placed) -> Core:
         """All of it."""
-        low, high = as_hull(body.size).bounds()
+        hull = as_hull(body.size)
+        low, high = hull.bounds()
         extents = 0.5 * (high - low)
-        return Core(body.at(0.5 * (low + high)), extents, 0.0, norm(extents))
+        return Core(body.at(hull.center()), extents, 0.0, norm(extents))
 
     def facet(self, body: Placed, direction: Any) -> Facet:
         """The face whose normal is nearest to the direction."""

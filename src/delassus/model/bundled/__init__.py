@@ -30,12 +30,12 @@ BUNDLED: Final[dict[str, Callable[[], Model]]] = {
 
 @cache
 def bundled(name: str) -> Model:
-    """A robot of the package."""
+    """Create a bundled robot."""
     return BUNDLED[name]()
 
 
 def robots() -> dict[str, str]:
-    """The robots that come with the package: what `load` takes as a name, and what each of them is.
+    """The names of the bundled robots for `load`, with descriptions.
 
     >>> "quadruped" in dl.robots()
     True

@@ -16,7 +16,7 @@ from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 ALONG_X: Final = Placement.from_xyz_rpy(rpy=(0.0, np.pi / 2, 0.0))
-"""Turns the z axis, along which cylinders lie, to x."""
+"""The rotation from the z axis, along which cylinders lie, to x."""
 
 __all__ = [
     "ALONG_X", "Assembly", "Free", "Part", "Prismatic", "Revolute", "Spherical", "Universal", "X", "Y", "Z",
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def inertia(self) -> Inertia:
-        """Of the shape, filled evenly, in the body's frame."""
+        """The inertia of the shape with uniform density, in the body's frame."""
         if self.shape == "box":
             squares = np.square(self.size)
             moments = self.mass / 12 * (squares.sum() - squares)
@@ -43,8 +43,8 @@ class Part:
             moments = np.full(3, 0.4 * self.mass * self.size[0] ** 2)
         else:
             radius, length = self.size
-            across = self.mass * (3 * radius**2 + length**2) / 12
-            moments = np.array([across, across, 0.5 * self.mass * radius**2])
+            transverse = self.mass * (3 * radius**2 + length**2) / 12
+            moments = np.array([transverse, transverse, 0.5 * self.mass * radius**2])
         return Inertia.of(self.mass, rotational=np.diag(moments)).transform(self.placement)
 
 
@@ -70,7 +70,7 @@ def rod(start: Sequence[float], end: Sequence[float], mass: float, radius: float
 
 @dataclass
 class Assembly:
-    """A model in the making; bodies are named, and added before what they carry."""
+    """Builds a model; bodies have names, and parents are added before children."""
 
     name: str
     joints: list[Joint] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Assembly:
         limits: tuple[float, float] | None = None,
         effort: float | None = None,
     ) -> None:
-        """A body on another one (None: the world), with the joint "name" and a link frame of the same name."""
+        """Add a body on another one (None: the world), with the joint `name` and a link frame of the same name."""
         placement = at if isinstance(at, Placement) else Placement.of(p=at)
         inertia = MASSLESS
         for part in parts:
@@ -112,20 +112,20 @@ class Assembly:
                 self.shapes.append(Geometry(f"{name}_{k}", index, part.placement, part.shape, part.size, role))
 
     def frame(self, name: str, on: str | None, at: Sequence[float] | Placement = (0.0, 0.0, 0.0)) -> None:
-        """A named frame on a body, or on the world."""
+        """Add a named frame on a body, or on the world."""
         placement = at if isinstance(at, Placement) else Placement.of(p=at)
         self.frames.append(Frame(name, WORLD if on is None else self._index(on), placement))
 
     def connect(self, name: str, one: str, other: str) -> None:
-        """A closed loop: the origins of two frames coincide."""
+        """Close a loop: the origins of two frames coincide."""
         self.ties.append(Connect(name, one, other))
 
     def weld(self, name: str, one: str, other: str) -> None:
-        """A closed loop: two frames coincide."""
+        """Close a loop: two frames coincide."""
         self.ties.append(WeldEquality(name, one, other))
 
     def model(self, home: Sequence[float] | None = None) -> Model:
-        """The model; `home` is a configuration in which its loops are closed, or which it stands in."""
+        """Create the model; `home` is a configuration with closed loops, or a stance."""
         postures = () if home is None else (Posture("home", tuple(float(x) for x in home)),)
         return Model(
             self.name,

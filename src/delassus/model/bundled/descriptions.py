@@ -1,7 +1,7 @@
 """Robots of mujoco_menagerie and robot_descriptions by name, if these packages are installed.
 
-Both fetch a robot on its first use and keep it. A name that is not there is answered with the nearest ones, among which
-are those of the robots that come with this package.
+Both download a robot on its first use and cache it. For an unknown name, the error suggests similar ones, including
+bundled robots.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ _DESCRIPTIONS = "robot_descriptions"
 
 
 def find_description(name: str, bundled: Iterable[str] = (), nearby: str = "") -> tuple[Path, list[str]]:
-    """The file of the robot of this name, and the folders in which its packages are.
+    """The file of the robot with this name, and the folders of its packages.
 
-    For the error if there is no such robot: `bundled` are names of robots that come with this package, `nearby` is a
-    sentence on files with a name like it.
+    For the error message, `bundled` are the names of bundled robots, and `nearby` is a sentence on files with similar
+    names.
     """
     menagerie, descriptions = (_package(package) for package in (_MENAGERIE, _DESCRIPTIONS))
-    known = list(menagerie.names()) if menagerie is not None else []
-    if name in known:
+    names = list(menagerie.names()) if menagerie is not None else []
+    if name in names:
         return _from_menagerie(menagerie, name), []
     if descriptions is not None:
         module = _description(name)
         if module is not None:
             return _from_description(name, module)
         folders = getattr(descriptions, "__path__", [])
-        known += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
+        names += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
     packages = {"robot_descriptions": descriptions, "mujoco-menagerie": menagerie}
-    missing = [package for package, found in packages.items() if found is None]
-    more = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
+    missing = [package for package, package_found in packages.items() if package_found is None]
+    hint = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
     raise DelassusError(
-        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *known])}{nearby}{more}",
+        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *names])}{nearby}{hint}",
         code="missing-file",
     )
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """A sentence on the known names that hold a name or are most like it, in upper or lower case."""
+    """A sentence with the known names that contain a name or are most similar to it, ignoring case."""
     names = {other.lower(): other for other in known}
     holding = [other for other in names if name.lower() in other]
-    near = list(dict.fromkeys([*holding, *difflib.get_close_matches(name.lower(), names, n=5, cutoff=0.5)]))[:5]
-    return f" The nearest are: {', '.join(names[other] for other in near)}." if near else ""
+    similar = list(dict.fromkeys([*holding, *difflib.get_close_matches(name.lower(), names, n=5, cutoff=0.5)]))[:5]
+    return f" The nearest are: {', '.join(names[other] for other in similar)}." if similar else ""
 
 
 def _package(name: str) -> Any:
@@ -57,21 +57,21 @@ def _package(name: str) -> Any:
 
 
 def _from_menagerie(menagerie: Any, name: str) -> Path:
-    """The robot itself, not the scene with a floor that comes with it."""
+    """The robot itself, without the scene and floor that come with it."""
     robot = menagerie.get(name)
     try:
         return Path(robot.path(progress=None)) / str(robot.entry(robot.default_model).file)
-    except Exception as error:  # it downloads, with all that may go wrong
+    except Exception as error:  # downloads may fail in any way
         raise DelassusError(f"{name!r} of the menagerie cannot be fetched: {error}", code="not-fetched") from error
 
 
 def _description(name: str) -> Any:
-    """The module of a description; None if there is none."""
+    """The module of a description; None if it does not exist."""
     for candidate in (name, f"{name}_description"):
         if candidate.isidentifier() and importlib.util.find_spec(f"{_DESCRIPTIONS}.{candidate}") is not None:
             try:
                 return importlib.import_module(f"{_DESCRIPTIONS}.{candidate}")
-            except Exception as error:  # it downloads, with all that may go wrong
+            except Exception as error:  # downloads may fail in any way
                 raise DelassusError(
                     f"the description {candidate!r} cannot be fetched: {error}", code="not-fetched"
                 ) from error
@@ -82,7 +82,8 @@ def _from_description(name: str, module: Any) -> tuple[Path, list[str]]:
     path = getattr(module, "URDF_PATH", None) or getattr(module, "MJCF_PATH", None)
     if path is None:
         raise BadArgument(
-            f"the description {name!r} is xacro, which is not read; choose one with URDF or MJCF.", code="not-supported"
+            f"the description {name!r} is xacro, which is not supported; choose one with URDF or MJCF.",
+            code="not-supported",
         )
     folders = [str(getattr(module, key)) for key in ("PACKAGE_PATH", "REPOSITORY_PATH") if hasattr(module, key)]
     return Path(path), folders + [str(Path(folder).parent) for folder in folders]

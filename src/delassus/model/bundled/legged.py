@@ -70,8 +70,8 @@ def _leg(a: Assembly, side: str, y: float, on: str) -> None:
 def biped() -> Model:
     """A pelvis of 12 kg on two legs whose knees are driven from the hip: by a crank, a rod, and a tie to the shin.
 
-    Crank and rod are parallel to shin and thigh, so the loops are closed wherever a crank turns as its knee does. A tie
-    has three rows for a loop in a plane: one more than it takes, as in many drawings of such legs. 22 velocities.
+    Crank and rod are parallel to shin and thigh, so the loops are closed if each crank turns with its knee. A tie has
+    three rows for a planar loop, of which one is redundant, as in many descriptions of such legs. 22 velocities.
     """
     a = Assembly("biped")
     a.body("pelvis", Free(), None, parts=[box((0.2, 0.3, 0.16), 12.0)])

@@ -90,6 +90,6 @@ def _circles(a: tuple[float, float], r: float, b: tuple[float, float], s: float)
     """Where two circles meet, on the left of the way from a to b."""
     dx, dz = b[0] - a[0], b[1] - a[1]
     d = math.hypot(dx, dz)
-    along = (r**2 - s**2 + d**2) / (2 * d)
-    across = math.sqrt(r**2 - along**2)
-    return a[0] + (along * dx - across * dz) / d, a[1] + (along * dz + across * dx) / d
+    distance = (r**2 - s**2 + d**2) / (2 * d)
+    offset = math.sqrt(r**2 - distance**2)
+    return a[0] + (distance * dx - offset * dz) / d, a[1] + (distance * dz + offset * dx) / d

@@ -22,7 +22,7 @@ def delta(base: float = 0.2, platform: float = 0.06, arm: float = 0.25, forearm:
     home: list[float] = []
     # Arms are horizontal in "home": the platform's depth follows from the length of the rods.
     depth = math.sqrt(forearm**2 - (base + arm - platform) ** 2)
-    ties = []
+    closures = []
     for k in range(3):
         about = Placement.from_xyz_rpy(rpy=(0.0, 0.0, 2 * math.pi * k / 3))
         a.body(
@@ -45,9 +45,9 @@ def delta(base: float = 0.2, platform: float = 0.06, arm: float = 0.25, forearm:
             )
             a.frame(f"{name}_end", name, (0, 0, -forearm))
             home += [0.0, math.asin((base + arm - platform) / forearm)]
-            ties.append((name, about * Placement.of(p=(platform, y, 0.0))))
+            closures.append((name, about * Placement.of(p=(platform, y, 0.0))))
     a.body("platform", Free(), None, parts=[box((0.1, 0.1, 0.02), 0.1)])
-    for name, socket in ties:
+    for name, socket in closures:
         a.frame(f"{name}_socket", "platform", socket)
         a.connect(f"{name}_tie", f"{name}_end", f"{name}_socket")
     a.frame("tool", "platform", (0, 0, -0.02))

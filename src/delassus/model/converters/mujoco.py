@@ -1,8 +1,8 @@
 """Conversion of configurations, velocities, accelerations and forces to and from MuJoCo's layout.
 
-Both order joints the same way, and joints with one coordinate have the same number in both. Quaternions are
-(w, x, y, z) in MuJoCo and (x, y, z, w) here. The linear velocity of a free joint has the world's axes in MuJoCo and the
-body's here; the angular velocity has the body's axes in both. All functions take batches: leading axes are kept.
+Both order joints the same way, and joints with one coordinate have the same value in both. Quaternions are (w, x, y, z)
+in MuJoCo and (x, y, z, w) here. The linear velocity of a free joint is in world axes in MuJoCo and in body axes here;
+the angular velocity is in body axes in both. All functions accept batches.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
 
 
 def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalized forces turn alike.
+    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalized forces transform likewise.
 
     >>> robot = dl.load("quadruped")
     >>> dl.mujoco.v_to_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
@@ -57,7 +57,8 @@ def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def v_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalized forces turn alike.
+    """Velocities in MuJoCo's layout, `qvel`, as (…, nv), at q (…, nq) of this library. Generalized forces transform
+    likewise.
 
     >>> robot = dl.load("quadruped")
     >>> dl.mujoco.v_from_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
@@ -73,12 +74,12 @@ def a_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array
     >>> dl.mujoco.a_to_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
     (18,)
     """
-    moved = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
-    return _rotate_free_joints(model, q, moved, "acceleration", to_world=True)
+    acceleration = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
+    return _rotate_free_joints(model, q, acceleration, "acceleration", to_world=True)
 
 
 def a_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours.
+    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv), at q and v (…, nv) of this library.
 
     >>> robot = dl.load("quadruped")
     >>> dl.mujoco.a_from_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
@@ -96,41 +97,42 @@ def _bias(model: Model, v: ArrayLike) -> Array:
     return bias
 
 
-def _rotate_free_joints(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool) -> Array:
-    """Vectors whose free joints have their linear parts turned from the body's axes to the world's, or back."""
-    q, v = _check_shape("configuration", model, q, model.nq), _check_shape(what, model, v, model.nv)
+def _rotate_free_joints(model: Model, q: ArrayLike, v: ArrayLike, label: str, to_world: bool) -> Array:
+    """Rotate the linear parts of free joints from body axes to world axes, or back."""
+    q, v = _check_shape("configuration", model, q, model.nq), _check_shape(label, model, v, model.nv)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     result = np.broadcast_to(v, (*batch, model.nv)).copy()
     for at, start in _free_joints(model):
         vector, w = q[..., at + 3 : at + 6], q[..., at + 6 : at + 7]
-        own = result[..., start : start + 3]
+        linear = result[..., start : start + 3]
         axis = vector if to_world else -vector
-        twice = 2.0 * np.cross(axis, own)
-        result[..., start : start + 3] = own + w * twice + np.cross(axis, twice)
+        twice = 2.0 * np.cross(axis, linear)
+        result[..., start : start + 3] = linear + w * twice + np.cross(axis, twice)
     return result
 
 
 def _free_joints(model: Model) -> Iterator[tuple[int, int]]:
-    """Where the coordinates and the velocities of every free joint start."""
+    """The offsets of every free joint in coordinates and velocities."""
     return ((q, v) for motion, q, v in _motions(model) if motion.is_free)
 
 
 def _quaternions(model: Model) -> Iterator[int]:
-    """Where every quaternion starts."""
+    """The offset of every quaternion."""
     return (q + motion.nq - 4 for motion, q, _ in _motions(model) if motion.has_quaternion)
 
 
 def _motions(model: Model) -> Iterator[tuple[JointMotion, int, int]]:
-    """Every elementary motion, and where its coordinates and its velocities start."""
+    """Every elementary motion, and its offsets in coordinates and velocities."""
     for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         for motion, i, j in joint.kind.parts:
             yield motion, q + i, v + j
 
 
-def _check_shape(what: str, model: Model, x: ArrayLike, count: int) -> Array:
+def _check_shape(label: str, model: Model, x: ArrayLike, count: int) -> Array:
     array = np.asarray(x, float)
     if array.ndim == 0 or array.shape[-1] != count:
         raise BadArgument(
-            f"{what} of {model.name!r}: {count} numbers are needed; this has shape {array.shape}.", code="wrong-shape"
+            f"{label} of {model.name!r}: it has shape {array.shape}; its last axis must have {count} values.",
+            code="wrong-shape",
         )
     return array

@@ -1,8 +1,8 @@
 """Conversion of models and configurations to and from Pinocchio.
 
-Both order joints the same way and agree on `v`. In `q` they differ where Pinocchio uses the cosine and sine of an
-angle (unbounded revolute joints and planar joints): here that is one number. An angle that comes from Pinocchio is
-in (-π, π].
+Both order joints the same way and agree on `v`. `q` differs where Pinocchio uses the cosine and sine of an angle
+(unbounded revolute joints and planar joints): here that is one coordinate. Angles converted from Pinocchio are in (-π,
+π].
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _AXES = {"X": X, "Y": Y, "Z": Z}
 
 
 def from_pinocchio(pin_model: Any) -> Model:
-    """The model of a `pinocchio.Model` in memory: joints, inertias, frames, limits, armature, damping, friction.
+    """Convert a `pinocchio.Model`: joints, inertias, frames, limits, armature, damping, friction.
 
-    The inertia of Pinocchio's universe is that of the base. A frame "world" that is elsewhere is called world_link,
-    world_joint or world_frame, by what it is of.
+    The inertia of Pinocchio's universe becomes that of the base. A frame "world" at another place is renamed
+    world_link, world_joint or world_frame, according to its type.
 
     >>> import pinocchio
     >>> dl.from_pinocchio(pinocchio.buildSampleModelManipulator()).nv
@@ -90,7 +90,7 @@ def _joint(m: Any, i: int) -> Joint:
 
 
 def _limits(values: Any) -> tuple[float, ...]:
-    """Limits; Pinocchio's largest float stands for none."""
+    """Limits; Pinocchio's largest float means none."""
     array = np.asarray(values, float)
     return tuple(np.where(abs(array) > 1e300, np.copysign(np.inf, array), array).tolist())
 
@@ -114,7 +114,7 @@ def _kind(joint: Any) -> JointKind:
         return simple[name]
     if name == "RevoluteUnaligned":
         return Revolute(vector(extracted.axis))
-    if name == "RevoluteUnboundedUnaligned":  # which does not tell its axis, but its motion subspace has it
+    if name == "RevoluteUnboundedUnaligned":  # its axis is only available from its motion subspace
         return Revolute(vector(np.asarray(joint.createData().S).ravel()[3:]), continuous=True)
     if name == "PrismaticUnaligned":
         return Prismatic(vector(extracted.axis))
@@ -126,7 +126,7 @@ def _kind(joint: Any) -> JointKind:
 
 
 def _angles(kind: JointKind) -> int | None:
-    """Which coordinate Pinocchio writes as cosine and sine, if any."""
+    """The coordinate that Pinocchio stores as cosine and sine, if any."""
     if isinstance(kind, Revolute) and kind.continuous:
         return 0
     return 2 if isinstance(kind, Planar) else None
@@ -142,18 +142,18 @@ def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     ours, parts = np.asarray(q, float), []
     if ours.ndim == 0 or ours.shape[-1] != model.nq:
         raise BadArgument(
-            f"a configuration of {model.name!r} has {model.nq} numbers; this has shape {ours.shape}.",
+            f"a configuration of {model.name!r} must have {model.nq} values; it has shape {ours.shape}.",
             code="wrong-shape",
         )
     for joint, start in zip(model.joints, model.q_starts, strict=True):
         if joint.mimic is not None:
             continue
-        own = ours[..., start : start + joint.kind.nq]
+        coordinates = ours[..., start : start + joint.kind.nq]
         angle = _angles(joint.kind)
         if angle is not None:
-            cos_sin = np.stack([np.cos(own[..., angle]), np.sin(own[..., angle])], -1)
-            own = np.concatenate([own[..., :angle], cos_sin], -1)
-        parts.append(own)
+            cos_sin = np.stack([np.cos(coordinates[..., angle]), np.sin(coordinates[..., angle])], -1)
+            coordinates = np.concatenate([coordinates[..., :angle], cos_sin], -1)
+        parts.append(coordinates)
     return np.concatenate(parts, -1) if parts else ours
 
 
@@ -164,19 +164,19 @@ def q_from_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     >>> dl.pinocchio.q_from_pinocchio(robot, robot.neutral()).shape
     (19,)
     """
-    theirs, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
+    pin_q, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
     for joint in model.independent:
         angle = _angles(joint.kind)
         nq = joint.kind.nq + (0 if angle is None else 1)
-        own = theirs[..., at : at + nq]
+        coordinates = pin_q[..., at : at + nq]
         at += nq
         if angle is not None:
-            turned = np.arctan2(own[..., angle + 1], own[..., angle])[..., None]
-            own = np.concatenate([own[..., :angle], turned], -1)
-        parts.append(own)
-    if at != theirs.shape[-1]:
+            angles = np.arctan2(coordinates[..., angle + 1], coordinates[..., angle])[..., None]
+            coordinates = np.concatenate([coordinates[..., :angle], angles], -1)
+        parts.append(coordinates)
+    if at != pin_q.shape[-1]:
         raise BadArgument(
-            f"a configuration of {model.name!r} has {at} numbers in Pinocchio's layout, not {theirs.shape[-1]}.",
+            f"a configuration of {model.name!r} must have {at} values in Pinocchio's layout; it has {pin_q.shape[-1]}.",
             code="wrong-shape",
         )
-    return np.concatenate(parts, -1) if parts else theirs
+    return np.concatenate(parts, -1) if parts else pin_q

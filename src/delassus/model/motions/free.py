@@ -34,9 +34,9 @@ class FreeMotion(JointMotion):
 
     def integrate(self, q: Any, v: Any) -> Any:
         """The exponential of SE(3)."""
-        _, along = placement_exp(v)
-        turned = SPHERICAL.integrate(q[3:], v[3:])
-        return np.concatenate([q[:3] + quaternion_rotate(q[3:], along), turned])
+        _, displacement = placement_exp(v)
+        quaternion = SPHERICAL.integrate(q[3:], v[3:])
+        return np.concatenate([q[:3] + quaternion_rotate(q[3:], displacement), quaternion])
 
     def rates(self, q: Any, v: Any) -> Any:
         """The linear velocity in the outer axes, and that of the quaternion."""
@@ -44,9 +44,9 @@ class FreeMotion(JointMotion):
 
     def difference(self, q0: Any, q1: Any) -> Any:
         """The logarithm of SE(3), the shorter way round."""
-        back = quaternion_conjugate(q0[3:])
-        relative = quaternion_multiply(back, q1[3:])
-        return placement_log(quaternion_to_rotation(relative), quaternion_rotate(back, q1[:3] - q0[:3]))
+        inverse_rotation = quaternion_conjugate(q0[3:])
+        relative = quaternion_multiply(inverse_rotation, q1[3:])
+        return placement_log(quaternion_to_rotation(relative), quaternion_rotate(inverse_rotation, q1[:3] - q0[:3]))
 
     def normalize(self, q: Any) -> Any:
         """With a quaternion of unit length."""
@@ -54,8 +54,8 @@ class FreeMotion(JointMotion):
 
     def stretch(self, rest: Any, q: Any) -> Any:
         """The way from the rest in the axes of the body, and the rotation vector."""
-        way = quaternion_rotate(quaternion_conjugate(q[3:]), q[:3] - rest[:3])
-        return np.concatenate([way, SPHERICAL.stretch(rest[3:], q[3:])])
+        translation = quaternion_rotate(quaternion_conjugate(q[3:]), q[:3] - rest[:3])
+        return np.concatenate([translation, SPHERICAL.stretch(rest[3:], q[3:])])
 
     def turning_rates(self, v: Any) -> Any:
         """The rate -ω × v of a velocity that is constant in the world, in turning axes."""

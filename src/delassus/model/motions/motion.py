@@ -1,7 +1,7 @@
 """The base class of elementary joint motions, and their table.
 
-An elementary motion knows its coordinates, the directions of its velocity, and how coordinates and velocities go
-together: all that algorithms ask of a joint. A new one is a subclass and one registration,
+An elementary motion defines its coordinates, the directions of its velocity, and the relation of coordinates and
+velocities; algorithms need nothing else. A new one is a subclass and one registration,
 
     @dataclass(frozen=True)
     class SlideMotion(JointMotion):
@@ -13,11 +13,11 @@ together: all that algorithms ask of a joint. A new one is a subclass and one re
 
     SLIDE = register_motion(SlideMotion())
 
-and what joints are made of it is a kind of joint in `joints`, or a user's own: a `JointKind` whose elements name it.
+Joint types with this motion are defined in `joints`, or by users: a `JointKind` whose elements name it.
 
 The methods of this class are those of a Euclidean motion, q ⊕ v = q + v. Others override `integrate`, `rates`,
-`difference`, `normalize` and `stretch`; those whose linear velocity is told in axes that turn with the body
-(`body_axes`) also `turning_rates` and `step_straight`.
+`difference`, `normalize` and `stretch`; those with linear velocities in axes that turn with the body (`body_axes`) also
+`turning_rates` and `step_straight`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from delassus.model.motions.moves import Move
 
 @dataclass(frozen=True)
 class JointMotion:
-    """An elementary motion, along or about the z axis of its own frame where it has but one.
+    """An elementary motion, along or about the z axis of its own frame if it has a single direction.
 
     Attributes:
-        name: In the table of motions.
-        directions: Those of its velocity in the moving frame, as indices of a spatial velocity, linear first: 0, 1, 2
-            along x, y, z and 3, 4, 5 about them.
+        name: Name in the table of motions.
+        directions: Directions of its velocity in the moving frame, as indices of a spatial velocity, linear first: 0,
+            1, 2 along x, y, z and 3, 4, 5 about them.
         has_quaternion: Whether the last four coordinates are a unit quaternion (x, y, z, w).
         is_euclidean: Whether velocities are the rates of the coordinates.
-        body_axes: Whether the first velocities are linear and told in axes that turn with the body.
-        along_axes: Whether the motion subspace consists of axes of the frame alone, whatever the pitch.
-        spread: Half of the range of random coordinates [rad, m], those of a quaternion left out; 1 where it is empty.
+        body_axes: Whether the first velocities are linear, in axes that turn with the body.
+        along_axes: Whether the motion subspace consists of unit vectors for any pitch.
+        spread: Half the range of random coordinates [rad, m], without those of a quaternion; 1 if empty.
 
     >>> all(isinstance(motion, dl.model.JointMotion) for motion, _, _ in dl.model.Universal().elements)
     True
@@ -71,18 +71,18 @@ class JointMotion:
 
     @property
     def is_free(self) -> bool:
-        """Whether it moves in all directions."""
+        """Whether it has six degrees of freedom."""
         return self.nv == 6
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """The coordinates (nq,) at which it has not moved."""
+        """The coordinates (nq,) of zero displacement."""
         return (*(0.0,) * (self.nq - 1), 1.0 if self.has_quaternion else 0.0)
 
     def moves(self, x: Sequence[Any], pitch: Traced) -> tuple[Move, ...]:
-        """How coordinates x (nq,) move the frame, from the moved frame to the one at rest; pitch [m/rad]."""
+        """The displacement for coordinates x (nq,), from the moved frame to the one at rest; pitch [m/rad]."""
         raise NotImplementedError(
-            f"the motion {self.name!r} does not define how it moves: implement its method `moves`."
+            f"the motion {self.name!r} does not define its displacement; implement its method `moves`."
         )
 
     def subspace(self, pitch: Traced) -> NDArray[Any]:
@@ -98,7 +98,7 @@ class JointMotion:
         return v
 
     def difference(self, q0: Traced, q1: Traced) -> Traced:
-        """q1 ⊖ q0 (nv,): the tangent vector that leads from q0 to q1."""
+        """q1 ⊖ q0 (nv,): the tangent vector from q0 to q1."""
         return q1 - q0
 
     def normalize(self, q: Traced) -> Traced:
@@ -106,17 +106,17 @@ class JointMotion:
         return q
 
     def stretch(self, rest: Traced, q: Traced) -> Traced:
-        """δ (nv,): by how much a spring at rest at `rest` (nq,) is stretched at q (nq,)."""
+        """δ (nv,): the deflection of a spring with the rest position `rest` (nq,) at q (nq,)."""
         return q - rest
 
     def turning_rates(self, v: Traced) -> Traced:
-        """-ω × v of the linear velocities told in turning axes: their rates where the velocity itself stays."""
+        """-ω × v of linear velocities in turning axes: their rates for a velocity that is constant in the world."""
         return v[:0]
 
     def step_straight(self, q: Traced, v: Traced, step: Traced) -> tuple[Any, Any]:
-        """Position and linear velocity after a displacement `step` (nv,) in the axes of its beginning.
+        """Position and linear velocity after a displacement `step` (nv,) in the axes at its start.
 
-        The origin goes straight on; the velocity v (nv,) is kept, and told in the axes of the end.
+        The origin moves straight; the velocity v (nv,) is constant in the world, and returned in the axes at the end.
         """
         return q[:0], v[:0]
 
@@ -131,13 +131,13 @@ class JointMotion:
 
 
 MOTIONS: Final[dict[str, JointMotion]] = {}
-"""All elementary motions by their names."""
+"""All elementary motions by name."""
 
 M = TypeVar("M", bound=JointMotion)
 
 
 def register_motion(motion: M) -> M:
-    """Put an elementary motion into the table, so that joints can be made of it.
+    """Add an elementary motion to the table, so that joints can use it.
 
     >>> from delassus.model.motions.translation import TRANSLATION
     >>> dl.model.register_motion(TRANSLATION).nv

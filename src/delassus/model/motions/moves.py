@@ -1,7 +1,7 @@
 """The displacement of an elementary motion, as a sequence of rotations about z, translations and rotations.
 
-Algorithms turn these into their own steps; see `dynamics/tree/poses`. A turn about z that comes last merges with the
-placement of the joint, so that a revolute joint costs one turn.
+Algorithms convert these to their own steps; see `dynamics/tree/poses`. A final rotation about z merges with the
+placement of the joint, so that a revolute joint costs one rotation.
 
 >>> dl.model.moves.Turn(0.5).angle
 0.5
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Turn(NamedTuple):
-    """A turn about z by an angle [rad]."""
+    """A rotation about z by an angle [rad]."""
 
     angle: Any
 

@@ -27,15 +27,15 @@ class PlanarMotion(JointMotion):
 
     def integrate(self, q: Any, v: Any) -> Any:
         """The exponential of SE(2)."""
-        _, along = placement_exp(np.stack([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
-        return np.concatenate([q[:2] + _rotate_plane(q[2], along), q[2:] + v[2:]])
+        _, displacement = placement_exp(np.stack([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
+        return np.concatenate([q[:2] + _rotate_plane(q[2], displacement), q[2:] + v[2:]])
 
     def rates(self, q: Any, v: Any) -> Any:
         """The linear velocity, turned."""
         return np.concatenate([_rotate_plane(q[2], v), v[2:]])
 
     def difference(self, q0: Any, q1: Any) -> Any:
-        """The logarithm of SE(2), the shorter way round."""
+        """The logarithm of SE(2), with the smaller angle."""
         return _log(_rotate_plane(-q0[2], q1[:2] - q0[:2]), _wrap_angle(q1[2] - q0[2]))
 
     def stretch(self, rest: Any, q: Any) -> Any:
@@ -60,20 +60,20 @@ PLANAR = register_motion(PlanarMotion())
 
 
 def _rotate_plane(angle: Any, p: Any) -> Any:
-    """The first two components of p, turned by an angle."""
+    """The first two components of p, rotated by an angle."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c * p[0] - s * p[1], s * p[0] + c * p[1]])
 
 
 def _wrap_angle(angle: Any) -> Any:
-    """The angle between -π and π, unchanged if it is there already."""
+    """The angle in [-π, π], unchanged if it is there already."""
     return np.where(abs(angle) <= math.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
 
 
 def _log(p: Any, angle: Any) -> Any:
-    """(vx, vy, ω) that leads to (p, angle) in one unit of time: V⁻¹ p with V⁻¹ = [a, ω/2; -ω/2, a]."""
+    """The velocity (vx, vy, ω) that reaches (p, angle) in unit time: V⁻¹ p with V⁻¹ = [a, ω/2; -ω/2, a]."""
     half = 0.5 * angle
-    near = abs(angle) < 1e-3
-    safe = np.where(near, 1.0, half)
-    a = np.where(near, 1.0 - half * half / 3.0, safe * np.cos(safe) / np.sin(safe))
+    is_small = abs(angle) < 1e-3
+    safe = np.where(is_small, 1.0, half)
+    a = np.where(is_small, 1.0 - half * half / 3.0, safe * np.cos(safe) / np.sin(safe))
     return np.stack([a * p[0] + half * p[1], a * p[1] - half * p[0], angle])

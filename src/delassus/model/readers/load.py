@@ -17,7 +17,7 @@ from delassus.model.readers.urdf import MimicMode, Root
 from delassus.model.readers.urdf_geometry import Packages, PathName, expanded
 
 _DEFAULTS: Final = {"root": "fixed", "mimic": "reduce", "packages": ()}
-"""Options with these values count as left out: formats that do not take them accept them."""
+"""Options with these values count as omitted, so that formats without them accept them."""
 
 
 def load(
@@ -29,58 +29,58 @@ def load(
     format: str | None = None,
     **options: Any,
 ) -> Model:
-    """The model of a robot.
+    """Load the model of a robot.
 
-    `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot: one that comes
-    with this package, such as "quadruped" (`delassus.robots()` has them all), or one such as
-    "panda_description" or "unitree_go2" if the package robot_descriptions or mujoco_menagerie is installed, which
-    fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or another that
-    `register_format` has added; None takes what the root element says, else the suffix of the file.
+    `source` is the path of a URDF or MJCF file, its text (starting with "<"), or the name of a robot: a bundled one,
+    such as "quadruped" (see `delassus.robots()`), or one such as "panda_description" or "unitree_go2" if the package
+    robot_descriptions or mujoco_menagerie is installed, which downloads it on its first use. MJCF needs the package
+    mujoco. `format` is "urdf", "mjcf" or a format added by `register_format`; None selects it by the root element, else
+    by the suffix of the file.
 
-    For URDF, `root="free"` lets the root link move, `mimic="ignore"` makes joints that mimic others independent, and
-    `packages` says where meshes are. MJCF says all of that itself. Other `options` are those of registered formats; one
-    that the format does not take is refused.
+    For URDF, `root="free"` gives the root link a free joint, `mimic="ignore"` makes mimic joints independent, and
+    `packages` are the folders of meshes. MJCF defines all of these itself. Other `options` are those of registered
+    formats; unsupported options raise an error.
 
     >>> dl.load("quadruped").nv
     18
     """
-    chosen = None if format is None else format_named(format)
+    file_format = None if format is None else format_named(format)
     options |= {"root": root, "mimic": mimic, "packages": packages}
     options = {name: value for name, value in options.items() if not _is_default(name, value)}
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source is a {type(source).__name__}; it must be a path, XML text or the name of a robot.")
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return _read(text, "<string>", chosen, options)
+        return _read(text, "<string>", file_format, options)
     if not text.strip():
         raise BadArgument(
-            "the source is empty; give the path of a URDF or MJCF file, its text or the name of a robot.",
+            "the source is empty; pass the path of a URDF or MJCF file, its text or the name of a robot.",
             code="missing-argument",
         )
     path, folders = expanded(text), list[str]()
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
         if text in BUNDLED:
             if options:
-                given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+                option_text = ", ".join(f"{name}={value!r}" for name, value in options.items())
                 raise BadArgument(
-                    f"{text!r} says itself what moves; {given} is for files: leave it out.",
+                    f"{text!r} defines its own root and joints; {option_text} is for files, so omit it.",
                     code="conflicting-arguments",
                 )
             return bundled(text)
         path, folders = find_description(text, BUNDLED, _near(path))
     data = _content(path)
-    chosen = chosen or detect_format(root_tag(data), str(path), "urdf")
-    if folders and "packages" in chosen.options:
+    file_format = file_format or detect_format(root_tag(data), str(path), "urdf")
+    if folders and "packages" in file_format.options:
         options.setdefault("packages", folders)
-    return _read(data, str(path), chosen, options)
+    return _read(data, str(path), file_format, options)
 
 
-def _read(data: str | bytes, file: str, chosen: Format | None, options: dict[str, Any]) -> Model:
-    chosen = chosen or detect_format(root_tag(data), file, "urdf")
-    refusal = chosen.refusal(options)
+def _read(data: str | bytes, file: str, file_format: Format | None, options: dict[str, Any]) -> Model:
+    file_format = file_format or detect_format(root_tag(data), file, "urdf")
+    refusal = file_format.refusal(options)
     if refusal is not None:
         raise ModelFileError(refusal, file, code="conflicting-arguments")
-    return chosen.read(data, file, **options)
+    return file_format.read(data, file, **options)
 
 
 def _is_default(name: str, value: Any) -> bool:
@@ -92,7 +92,7 @@ def _content(path: Path) -> bytes:
     """The bytes of a model's file, if it is one and not too large to be one."""
     if path.suffix.lower() == ".xacro":
         raise ModelFileError(
-            f"xacro is not read; run `xacro {path.name} > {path.stem}.urdf` first and load that.",
+            f"xacro is not supported; run `xacro {path.name} > {path.stem}.urdf` first and load that.",
             str(path),
             code="not-supported",
         )
@@ -127,6 +127,6 @@ def _near(path: Path) -> str:
         names = [entry.name for entry in folder.iterdir()]
     except (OSError, ValueError):
         return f" Nor is there a folder {short(str(folder), 200)!r}."
-    near = difflib.get_close_matches(path.name, names, n=5, cutoff=0.5)
-    near = near or sorted(name for name in names if name.endswith(path.suffix or ".urdf"))[:5]
-    return f" Near it are: {', '.join(near)}." if near else ""
+    similar = difflib.get_close_matches(path.name, names, n=5, cutoff=0.5)
+    similar = similar or sorted(name for name in names if name.endswith(path.suffix or ".urdf"))[:5]
+    return f" Near it are: {', '.join(similar)}." if similar else ""

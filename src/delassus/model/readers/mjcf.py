@@ -117,36 +117,36 @@ def _warnings_of(mujoco: Any) -> Iterator[list[str]]:
 def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     """The model of a compiled one; `notes` are warnings to begin with."""
     mujoco = _mujoco()
-    off = mujoco.mjtDisableBit
+    disable_bits = mujoco.mjtDisableBit
     flags = int(m.opt.disableflags)
     left_out = {
         name
         for flag, fields in (
-            (off.mjDSBL_SPRING, ("stiffness", "rest")),
-            (off.mjDSBL_DAMPER, ("damping",)),
-            (off.mjDSBL_FRICTIONLOSS, ("friction",)),
-            (off.mjDSBL_LIMIT, ("lower", "upper", "angle_limit", "range")),
-            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "angle_limit", "range")),
+            (disable_bits.mjDSBL_SPRING, ("stiffness", "rest")),
+            (disable_bits.mjDSBL_DAMPER, ("damping",)),
+            (disable_bits.mjDSBL_FRICTIONLOSS, ("friction",)),
+            (disable_bits.mjDSBL_LIMIT, ("lower", "upper", "angle_limit", "range")),
+            (disable_bits.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "angle_limit", "range")),
         )
         if flags & int(flag)
         for name in fields
     }
     tree = read_tree(m, names, left_out)
-    own = frames(m, tree, names)
-    taken = {frame.name for frame in own}
-    ties = equalities(mujoco, m, tree, names, taken)
-    if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
-        ties = type(ties)((), (), ())
-    driven, sensed = actuators(mujoco, m, names), read_sensors(mujoco, m, tree, names, taken)
-    strings, at_shapes = tendons(m, tree, names, taken, left_out)
-    omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven)) + sensed.omissions
+    model_frames = frames(m, tree, names)
+    names_used = {frame.name for frame in model_frames}
+    constraints_read = equalities(mujoco, m, tree, names, names_used)
+    if flags & (int(disable_bits.mjDSBL_EQUALITY) | int(disable_bits.mjDSBL_CONSTRAINT)):
+        constraints_read = type(constraints_read)((), (), ())
+    driven, sensed = actuators(mujoco, m, names), read_sensors(mujoco, m, tree, names, names_used)
+    strings, at_shapes = tendons(m, tree, names, names_used, left_out)
+    omissions = tuple(unsupported(mujoco, m, names, constraints_read.skipped, driven)) + sensed.omissions
     return Model(
         text_at(m.names, 0) or "robot",
         tree.joints,
-        (*own, *ties.frames, *sensed.frames, *at_shapes),
-        (0.0, 0.0, 0.0) if flags & int(off.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
+        (*model_frames, *constraints_read.frames, *sensed.frames, *at_shapes),
+        (0.0, 0.0, 0.0) if flags & int(disable_bits.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
         tuple(shapes(mujoco, m, tree, names)),
-        ties.constraints,
+        constraints_read.constraints,
         tree.base_inertia,
         actuators=driven,
         tendons=strings,
@@ -178,14 +178,14 @@ def _mujoco() -> Any:
 
 def _postures(m: Any, names: MjcfNames, driven: Sequence[Actuator]) -> tuple[Posture, ...]:
     """The reference configuration "qpos0", in which equality constraints hold, then the keyframes."""
-    found = [Posture("qpos0", _coordinates(m, m.qpos0))]
+    postures = [Posture("qpos0", _coordinates(m, m.qpos0))]
     stateful = [i for i, actuator in enumerate(driven) if actuator.dynamics != STATELESS]
     for k, name in enumerate(names.keys):
         activation, control = m.key_act[k][m.actuator_actadr[stateful]], m.key_ctrl[k][m.actuator_ctrladr]
         velocities = _velocities(m, m.key_qpos[k], m.key_qvel[k])
         v, act, ctrl = (tuple(x.tolist()) if np.any(x) else () for x in (velocities, activation, control))
-        found.append(Posture(name, _coordinates(m, m.key_qpos[k]), v, act, ctrl, float(m.key_time[k])))
-    return tuple(found)
+        postures.append(Posture(name, _coordinates(m, m.key_qpos[k]), v, act, ctrl, float(m.key_time[k])))
+    return tuple(postures)
 
 
 def _velocities(m: Any, qpos: Any, qvel: Any) -> Any:

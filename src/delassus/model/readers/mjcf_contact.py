@@ -24,17 +24,17 @@ def contact_fields(mujoco: Any, m: Any, tree: MjcfTree, g: int) -> tuple[str, di
     """The role of a shape, "collision" if it has bits or is in a listed pair, and its fields of contacts."""
     if not (m.geom_contype[g] or m.geom_conaffinity[g] or g in m.pair_geom1 or g in m.pair_geom2):
         return "visual", {}
-    numbers = {name: int(getattr(m, f"geom_{name}")[g]) for name in ("condim", "priority", "contype", "conaffinity")}
+    integers = {name: int(getattr(m, f"geom_{name}")[g]) for name in ("condim", "priority", "contype", "conaffinity")}
     return "collision", {
         "friction": _friction_override(mujoco, m) or tuple(m.geom_friction[g].tolist()),
-        **numbers,
+        **integers,
         **shape_impedance(mujoco, m, tree, g),
     }
 
 
 def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
     """Rules of contact besides those of shapes."""
-    off, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
+    disable_bits, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
     pairs, override = [], _friction_override(mujoco, m)
     for k in range(m.npair):
         sliding, _, torsional, rolling, _ = m.pair_friction[k].tolist()
@@ -49,8 +49,8 @@ def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
             )
         )
     return ContactRules(
-        enabled=not flags & (int(off.mjDSBL_CONTACT) | int(off.mjDSBL_CONSTRAINT)),
-        filter_parents=not flags & int(off.mjDSBL_FILTERPARENT),
+        enabled=not flags & (int(disable_bits.mjDSBL_CONTACT) | int(disable_bits.mjDSBL_CONSTRAINT)),
+        filter_parents=not flags & int(disable_bits.mjDSBL_FILTERPARENT),
         excluded=tuple(_excluded(m, names)),
         pairs=tuple(pairs),
     )
@@ -72,11 +72,11 @@ def _excluded(m: Any, names: MjcfNames) -> list[tuple[str, str]]:
     for g in range(m.ngeom):
         if m.geom_contype[g] or m.geom_conaffinity[g]:
             shapes.setdefault(int(m.geom_bodyid[g]), []).append(names.geoms[g])
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for signature in m.exclude_signature.tolist():
         first, second = signature >> 16, signature & 0xFFFF
-        found += product(shapes.get(first, ()), shapes.get(second, ()))
-    return found
+        pairs += product(shapes.get(first, ()), shapes.get(second, ()))
+    return pairs
 
 
 # --- how soft rows are ---
@@ -90,18 +90,18 @@ def shape_impedance(mujoco: Any, m: Any, tree: MjcfTree, g: int) -> dict[str, An
 
 def pair_impedance(mujoco: Any, m: Any, k: int) -> dict[str, Any]:
     """The fields of a `ContactPair`."""
-    numbers = tuple(m.pair_solreffriction[k].tolist())
-    return {**_contact(mujoco, m, "pair", k), "solreffriction": numbers if any(numbers) else ()}
+    friction_solref = tuple(m.pair_solreffriction[k].tolist())
+    return {**_contact(mujoco, m, "pair", k), "solreffriction": friction_solref if any(friction_solref) else ()}
 
 
-def _contact(mujoco: Any, m: Any, what: str, k: int) -> dict[str, Any]:
+def _contact(mujoco: Any, m: Any, prefix: str, k: int) -> dict[str, Any]:
     if _overrides_contacts(mujoco, m):
         # Margins of two shapes add up to that of the option.
-        margin = float(m.opt.o_margin) * (0.5 if what == "geom" else 1.0)
+        margin = float(m.opt.o_margin) * (0.5 if prefix == "geom" else 1.0)
         solref, solimp = m.opt.o_solref, m.opt.o_solimp
     else:
-        margin = float(getattr(m, f"{what}_margin")[k])
-        solref, solimp = (getattr(m, f"{what}_{name}")[k] for name in ("solref", "solimp"))
+        margin = float(getattr(m, f"{prefix}_margin")[k])
+        solref, solimp = (getattr(m, f"{prefix}_{name}")[k] for name in ("solref", "solimp"))
     return {"margin": margin, "solref": tuple(solref.tolist()), "solimp": tuple(solimp.tolist())}
 
 
@@ -114,14 +114,14 @@ def center_of_body(m: Any, tree: MjcfTree, body: int) -> tuple[float, ...]:
 
 
 def _equality(m: Any, tree: MjcfTree, k: int) -> Impedance:
-    own = Impedance(tuple(m.eq_solref[k].tolist()), tuple(m.eq_solimp[k].tolist()))
+    impedance = Impedance(tuple(m.eq_solref[k].tolist()), tuple(m.eq_solimp[k].tolist()))
     if m.eq_type[k] not in (_CONNECT, _WELD):
-        return own
+        return impedance
     bodies = [int(m.eq_obj1id[k]), int(m.eq_obj2id[k])]
     if m.eq_objtype[k] == _SITE:
         bodies = [int(m.site_bodyid[site]) for site in bodies]
     centers = tuple(center_of_body(m, tree, body) for body in bodies)
-    return replace(own, centers=centers) if any(centers) else own
+    return replace(impedance, centers=centers) if any(centers) else impedance
 
 
 def impedances(m: Any, tree: MjcfTree, names: MjcfNames) -> Impedances:
@@ -133,7 +133,7 @@ def impedances(m: Any, tree: MjcfTree, names: MjcfNames) -> Impedances:
         joint_friction=_named(dofs, m.dof_solref, m.dof_solimp),
         tendon_friction=_named(_numbered(names.tendons), m.tendon_solref_fri, m.tendon_solimp_fri),
         tendon_limits=_named(_numbered(names.tendons), m.tendon_solref_lim, m.tendon_solimp_lim),
-        constraints=tuple((name, own) for name, own in constraints if own != Impedance()),
+        constraints=tuple((name, impedance) for name, impedance in constraints if impedance != Impedance()),
         impratio=float(m.opt.impratio),
     )
 
@@ -144,5 +144,5 @@ def _numbered(names: Any) -> list[tuple[str, int]]:
 
 
 def _named(rows: list[tuple[str, int]], solref: Any, solimp: Any) -> NamedImpedances:
-    every = ((name, Impedance(tuple(solref[k].tolist()), tuple(solimp[k].tolist()))) for name, k in rows)
-    return tuple((name, own) for name, own in every if own != Impedance())
+    impedances_by_name = ((name, Impedance(tuple(solref[k].tolist()), tuple(solimp[k].tolist()))) for name, k in rows)
+    return tuple((name, impedance) for name, impedance in impedances_by_name if impedance != Impedance())

@@ -20,8 +20,8 @@ _PASSIVE: Final = ("mjDSBL_SPRING", "mjDSBL_DAMPER")
 
 def read_medium(mujoco: Any, m: Any, tree: MjcfTree) -> Medium:
     """The medium; without one, or with passive forces disabled, one that nothing feels."""
-    off = [int(m.opt.disableflags) & int(getattr(mujoco.mjtDisableBit, name)) for name in _PASSIVE]
-    if all(off) or not (m.opt.density or m.opt.viscosity):
+    flags = [int(m.opt.disableflags) & int(getattr(mujoco.mjtDisableBit, name)) for name in _PASSIVE]
+    if all(flags) or not (m.opt.density or m.opt.viscosity):
         return NO_MEDIUM
     shapes: list[ImmersedShape] = []
     for b in range(1, m.nbody):

@@ -38,8 +38,8 @@ def read_names(m: Any) -> MjcfNames:
 
     bodies = _named(decode_names(m.name_bodyadr), ["body"] * m.nbody)
 
-    def on(owners: Any, what: str) -> list[str]:
-        return [f"{bodies[body]}_{what}" for body in owners]
+    def on(owners: Any, kind: str) -> list[str]:
+        return [f"{bodies[body]}_{kind}" for body in owners]
 
     joints = _named(decode_names(m.name_jntadr), on(m.jnt_bodyid, "joint"))
     sites = _named(decode_names(m.name_siteadr), on(m.site_bodyid, "site"))
@@ -66,8 +66,8 @@ def text_at(names: bytes, address: int) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """The first of some names, and how many there are more."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    suffix = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + suffix
 
 
 def _named(given: list[str], defaults: list[str]) -> list[str]:

@@ -81,10 +81,10 @@ class BadNumber:
 
     def sentence(self, attribute: str = "") -> str:
         """What is wrong with it."""
-        whose = f"{attribute or self.attributes[0]}{f' of {self.of} {self.name!r}' if self.name else ''}"
+        subject = f"{attribute or self.attributes[0]}{f' of {self.of} {self.name!r}' if self.name else ''}"
         if math.isfinite(self.value):
-            return f"{whose} is {self.value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}."
-        return f"{whose} is {self.value:g}; it must be a finite number."
+            return f"{subject} is {self.value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}."
+        return f"{subject} is {self.value:g}; it must be a finite number."
 
     def error(self, file: str, places: Places) -> ModelFileError:
         """The error at the element that is to blame: its own, or one that gives it a default."""
@@ -95,10 +95,10 @@ class BadNumber:
         to_blame = min((e for e in places if _bad_attribute(e, self.attributes)), key=other, default=None)
         if to_blame is not None:
             return to_blame.error(self.sentence(_bad_attribute(to_blame, self.attributes)), code=self.code)
-        named = min((e for e in places if e.attributes.get("name") == self.name), key=other, default=None)
+        element_of_name = min((e for e in places if e.attributes.get("name") == self.name), key=other, default=None)
         return (
-            named.error(self.sentence(), code=self.code)
-            if named
+            element_of_name.error(self.sentence(), code=self.code)
+            if element_of_name
             else ModelFileError(self.sentence(), file, code=self.code)
         )
 
@@ -110,8 +110,8 @@ def bad_number(m: Any, names: MjcfNames) -> BadNumber | None:
         if not owners[owned_by]:
             continue
         rows = np.reshape(attrgetter(field)(m), (len(owners[owned_by]), -1))
-        bound = MAX_MAGNITUDE if attributes[0] in _MEASURES else np.finfo(float).max
-        bad = ~(np.abs(rows) <= bound)
+        largest = MAX_MAGNITUDE if attributes[0] in _MEASURES else np.finfo(float).max
+        bad = ~(np.abs(rows) <= largest)
         if bad.any():
             i, k = np.argwhere(bad)[0].tolist()
             return BadNumber(of, owners[owned_by][i], attributes, float(rows[i, k]))

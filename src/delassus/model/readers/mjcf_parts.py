@@ -35,7 +35,7 @@ _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geometry]:
     """The shapes; signed distance fields, and height fields that move, are left out."""
-    found = []
+    result = []
     for g in range(m.ngeom):
         joint, at = tree.placed(m.geom_bodyid[g], m.geom_pos[g], m.geom_quat[g])
         shape, size = _shape(mujoco.mjtGeom, m, g)
@@ -53,8 +53,8 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
                 at *= placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
             else:
                 size, contact = (1.0, 1.0, 1.0), contact | {"vertices": _hull_vertices(m, k)}
-        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
-    return found
+        result.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
+    return result
 
 
 def _heights(m: Any, field: int) -> tuple[tuple[float, ...], ...]:
@@ -106,8 +106,8 @@ def _path(m: Any, mesh: int) -> str:
 
 
 def _color(m: Any, g: int) -> tuple[float, ...]:
-    own, material = tuple(m.geom_rgba[g].tolist()), m.geom_matid[g]
-    return tuple(m.mat_rgba[material].tolist()) if material >= 0 and own == _GREY else own
+    color, material = tuple(m.geom_rgba[g].tolist()), m.geom_matid[g]
+    return tuple(m.mat_rgba[material].tolist()) if material >= 0 and color == _GREY else color
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,14 @@ def tendons(
 ) -> tuple[tuple[Tendon, ...], tuple[Frame, ...]]:
     """The tendons, without some of their fields, and frames at the shapes that strings run around."""
     none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": (), "friction": 0.0}
-    changed: dict[str, Any] = {name: value for name, value in none.items() if name in left_out}
+    defaults: dict[str, Any] = {name: value for name, value in none.items() if name in left_out}
     wrapped = sorted(set(m.wrap_objid[m.wrap_type > _WRAP_SITE].tolist()))
     frames = {
         g: Frame(free_name(names.geoms[g], taken), *tree.placed(m.geom_bodyid[g], m.geom_pos[g], m.geom_quat[g]))
         for g in wrapped
     }
-    every = (_tendon(m, names, {g: frame.name for g, frame in frames.items()}, t) for t in range(m.ntendon))
-    return tuple(replace(tendon, **changed) for tendon in every), tuple(frames.values())
+    all_tendons = (_tendon(m, names, {g: frame.name for g, frame in frames.items()}, t) for t in range(m.ntendon))
+    return tuple(replace(tendon, **defaults) for tendon in all_tendons), tuple(frames.values())
 
 
 def _tendon(m: Any, names: MjcfNames, frames: dict[int, str], t: int) -> Tendon:
@@ -221,16 +221,16 @@ def _tendon_range(m: Any, t: int) -> tuple[float, ...]:
 
 def actuators(mujoco: Any, m: Any, names: MjcfNames) -> tuple[Actuator, ...]:
     """The actuators; those that the file switches off, all or by their group, have no force."""
-    off, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
-    every = [_actuator(mujoco, m, names, i) for i in range(len(names.actuators))]
-    if flags & int(off.mjDSBL_CLAMPCTRL):
-        every = [replace(one, control_range=()) for one in every]
-    for i, one in enumerate(every):
+    disable_bits, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
+    all_actuators = [_actuator(mujoco, m, names, i) for i in range(len(names.actuators))]
+    if flags & int(disable_bits.mjDSBL_CLAMPCTRL):
+        all_actuators = [replace(one, control_range=()) for one in all_actuators]
+    for i, one in enumerate(all_actuators):
         group = int(m.actuator_group[i])
-        if flags & int(off.mjDSBL_ACTUATION) or (0 <= group <= _GROUPS and m.opt.disableactuator >> group & 1):
-            still: dict[str, Any] = {"gain": ZERO, "bias": ZERO, "law": "affine", "law_parameters": ()}
-            every[i] = replace(one, **still, kind="affine", force_range=())
-    return tuple(every)
+        if flags & int(disable_bits.mjDSBL_ACTUATION) or (0 <= group <= _GROUPS and m.opt.disableactuator >> group & 1):
+            zero_force: dict[str, Any] = {"gain": ZERO, "bias": ZERO, "law": "affine", "law_parameters": ()}
+            all_actuators[i] = replace(one, **zero_force, kind="affine", force_range=())
+    return tuple(all_actuators)
 
 
 def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:

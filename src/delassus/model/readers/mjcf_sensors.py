@@ -51,9 +51,11 @@ def read_sensors(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: s
     """
     types, objects = mujoco.mjtSensor, mujoco.mjtObj
     kinds = {
-        int(getattr(types, f"mjSENS_{kind.upper()}")): (kind, on) for on, some in _ON.items() for kind in some.split()
+        int(getattr(types, f"mjSENS_{kind.upper()}")): (kind, on)
+        for on, type_names in _ON.items()
+        for kind in type_names.split()
     }
-    places: dict[int, Callable[[int], tuple[Any, Any, Any]]] = {
+    readers: dict[int, Callable[[int], tuple[Any, Any, Any]]] = {
         int(objects.mjOBJ_BODY): lambda k: (k, m.body_ipos[k], m.body_iquat[k]),
         int(objects.mjOBJ_GEOM): lambda k: (m.geom_bodyid[k], m.geom_pos[k], m.geom_quat[k]),
         int(objects.mjOBJ_CAMERA): lambda k: (m.cam_bodyid[k], m.cam_pos[k], m.cam_quat[k]),
@@ -67,22 +69,22 @@ def read_sensors(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: s
             return names.sites[k]
         if kind == int(objects.mjOBJ_XBODY):
             return names.bodies[k]
-        frames.append(Frame(free_name(f"{name}_frame", taken), *tree.placed(*places[kind](k))))
+        frames.append(Frame(free_name(f"{name}_frame", taken), *tree.placed(*readers[kind](k))))
         return frames[-1].name
 
-    found: list[FileSensor] = []
+    sensors: list[FileSensor] = []
     for k in range(m.nsensor):
         kind, on = kinds.get(int(m.sensor_type[k]), ("", ""))
         word = str(types(int(m.sensor_type[k])).name).removeprefix("mjSENS_").lower()
         name = text_at(m.names, m.name_sensoradr[k])
         at, on_kind = int(m.sensor_objid[k]), int(m.sensor_objtype[k])
-        target, reference, numbers = "", "", ()
+        target, reference, values = "", "", ()
         if on == "site":
             target = names.sites[at]
-            numbers = tuple(m.opt.magnetic.tolist()) if kind == "magnetometer" else ()
+            values = tuple(m.opt.magnetic.tolist()) if kind == "magnetometer" else ()
         elif on in ("joint", "tendon", "actuator"):
             target = {"joint": names.joints, "tendon": names.tendons, "actuator": names.actuators}[on][at]
-        elif on == "frame" and on_kind in (int(objects.mjOBJ_SITE), int(objects.mjOBJ_XBODY), *places):
+        elif on == "frame" and on_kind in (int(objects.mjOBJ_SITE), int(objects.mjOBJ_XBODY), *readers):
             target = frame_of(on_kind, at, name or word)
             if m.sensor_refid[k] >= 0:
                 reference = frame_of(int(m.sensor_reftype[k]), int(m.sensor_refid[k]), f"{name or word}_reference")
@@ -96,40 +98,42 @@ def read_sensors(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: s
             omitted.setdefault(word, []).append(name or word)
             continue
         kind = _SAME.get(kind, _WRENCHES.get(kind, kind))
-        found.append(FileSensor(name, kind, target, reference, numbers, float(m.sensor_cutoff[k])))
-    return SensorsRead(_named(found), tuple(frames), tuple(_sentences(m, omitted)))
+        sensors.append(FileSensor(name, kind, target, reference, values, float(m.sensor_cutoff[k])))
+    return SensorsRead(_named(sensors), tuple(frames), tuple(_sentences(m, omitted)))
 
 
-def _named(found: list[FileSensor]) -> tuple[FileSensor, ...]:
+def _named(sensors: list[FileSensor]) -> tuple[FileSensor, ...]:
     """Sensors without a name are called by kind and target, with a number where that is taken."""
-    taken, named = Counter(one.name for one in found if one.name), []
-    for one in found:
+    taken, renamed = Counter(one.name for one in sensors if one.name), []
+    for one in sensors:
         name = one.name
         if not name:
             plain = f"{one.kind}:{one.target}" if one.target else one.kind
             taken[plain] += 1
             name = plain if taken[plain] == 1 else f"{plain}#{taken[plain]}"
-        named.append(FileSensor(name, one.kind, one.target, one.reference, one.numbers, one.cutoff))
-    return tuple(named)
+        renamed.append(FileSensor(name, one.kind, one.target, one.reference, one.numbers, one.cutoff))
+    return tuple(renamed)
 
 
 def _sentences(m: Any, omitted: dict[str, list[str]]) -> list[str]:
     """A sentence per feature of sensors that is not carried, with names and their number."""
     sentences = []
     if omitted:
-        kinds = ", ".join(f"{kind} ({len(some)}: {list_names(some)})" for kind, some in omitted.items())
+        kinds = ", ".join(
+            f"{kind} ({len(sensor_names)}: {list_names(sensor_names)})" for kind, sensor_names in omitted.items()
+        )
         sentences.append(
             f"sensors of these kinds, or on bodies without a joint of their own, cannot be read: {kinds}. Read another "
             "kind by sim.sensors(…), or compute it from log.q and log.v."
         )
-    for field, what in (
+    for field, feature in (
         ("sensor_delay", "delays of sensors are left out"),
         ("sensor_interval", "sensors are read in every state, not at intervals"),
     ):
         values = getattr(m, field, None)
         if values is not None and np.any(values):
             late = [text_at(m.names, m.name_sensoradr[k]) or str(k) for k in _rows(values)]
-            sentences.append(f"{what} ({len(late)}): {list_names(late)}. Keep the readings of some periods.")
+            sentences.append(f"{feature} ({len(late)}): {list_names(late)}. Keep the readings of some periods.")
     return sentences
 
 

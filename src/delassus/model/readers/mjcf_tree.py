@@ -67,15 +67,15 @@ def read_tree(m: Any, names: MjcfNames, left_out: Collection[str] = ()) -> MjcfT
             joints.append(fields | {key: values for key, values in found.items() if key not in left_out})
             parent, at = len(joints) - 1, Placement.of(p=0.0 - anchor)
         bodies.append((parent, at))
-        own = Inertia.of(m.body_mass[b], ZERO, np.diag(m.body_inertia[b]))
-        own = own.transform(at * placement(m.body_ipos[b], m.body_iquat[b]))
-        if parent != WORLD and m.body_gravcomp[b] * own.mass:
-            share = Inertia.of(m.body_gravcomp[b] * own.mass, own.com)
+        body_inertia = Inertia.of(m.body_mass[b], ZERO, np.diag(m.body_inertia[b]))
+        body_inertia = body_inertia.transform(at * placement(m.body_ipos[b], m.body_iquat[b]))
+        if parent != WORLD and m.body_gravcomp[b] * body_inertia.mass:
+            share = Inertia.of(m.body_gravcomp[b] * body_inertia.mass, body_inertia.com)
             compensated[parent] = compensated.get(parent, Inertia()) + share
         if parent == WORLD:
-            base = base + own
+            base = base + body_inertia
         else:
-            joints[parent]["inertia"] = joints[parent]["inertia"] + own
+            joints[parent]["inertia"] = joints[parent]["inertia"] + body_inertia
     for k, share in compensated.items():
         joints[k]["gravity_compensation"] = (share.mass, *share.com)
     return MjcfTree(tuple(Joint(**fields) for fields in joints), base, tuple(bodies))
@@ -112,31 +112,31 @@ def _back(m: Any, j: int, kind: JointKind) -> Placement:
 def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, Any]:
     """Limits, armature, damping, friction and spring of a joint; what is zero is left out."""
     q, v = m.jnt_qposadr[j], slice(m.jnt_dofadr[j], m.jnt_dofadr[j] + kind.nv)
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(kind, Spherical) and m.jnt_limited[j]:
-        found["angle_limit"] = float(m.jnt_range[j].max() - m.jnt_margin[j])
+        fields["angle_limit"] = float(m.jnt_range[j].max() - m.jnt_margin[j])
     if isinstance(kind, Revolute | Prismatic):
         lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
         margin = float(m.jnt_margin[j])  # MuJoCo's limit pushes to this distance from the end of the range
-        found |= {"lower": (lower + margin,), "upper": (upper - margin,)}
+        fields |= {"lower": (lower + margin,), "upper": (upper - margin,)}
         if m.jnt_actfrclimited[j]:
-            found["actuator_force_range"] = tuple(m.jnt_actfrcrange[j].tolist())
+            fields["actuator_force_range"] = tuple(m.jnt_actfrcrange[j].tolist())
         most = _effort(m, j)
         if np.isfinite(most):
-            found["effort_limit"] = (most,)
+            fields["effort_limit"] = (most,)
     armature, damping = (
         values[v] + _reflected(m, j, added)
         for values, added in ((m.dof_armature, m.actuator_armature), (m.dof_damping, m.actuator_damping))
     )
     for name, values in (("armature", armature), ("damping", damping), ("friction", m.dof_frictionloss[v])):
         if np.any(values):
-            found[name] = tuple(np.asarray(values, float).tolist())
+            fields[name] = tuple(np.asarray(values, float).tolist())
     if m.jnt_stiffness[j] != 0.0:
-        rest = np.asarray(m.qpos_spring[q : q + kind.nq], float).copy()
+        rest_position = np.asarray(m.qpos_spring[q : q + kind.nq], float).copy()
         if isinstance(kind, Free | Spherical):
-            rest[-4:] = our_quaternion(rest[-4:])
-        found |= {"stiffness": (float(m.jnt_stiffness[j]),) * kind.nv, "rest": tuple(rest.tolist())}
-    return found
+            rest_position[-4:] = our_quaternion(rest_position[-4:])
+        fields |= {"stiffness": (float(m.jnt_stiffness[j]),) * kind.nv, "rest": tuple(rest_position.tolist())}
+    return fields
 
 
 def _effort(m: Any, j: int) -> float:

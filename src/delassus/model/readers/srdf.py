@@ -40,12 +40,12 @@ def with_srdf(model: Model, data: str | bytes, file: str = "<string>") -> Model:
     joints = list(model.joints)
     for element in (one for group in robot.all("rotor_params") for one in group.all("joint")):
         _add_rotor(joints, element, warnings)
-    named = {posture.name: posture for posture in (*model.postures, *postures)}
+    postures_by_name = {posture.name: posture for posture in (*model.postures, *postures)}
     return replace(
         model,
         joints=tuple(joints),
         contact_rules=replace(model.contact_rules, excluded=tuple(excluded)),
-        postures=tuple(named.values()),
+        postures=tuple(postures_by_name.values()),
         warnings=tuple(warnings),
     )
 
@@ -74,12 +74,12 @@ def _posture(model: Model, state: Element, warnings: list[str]) -> Posture:
         k = indices.get(name)
         if k is None or model.joints[k].mimic is not None:
             continue  # fixed, of another variant of the robot, or following another joint
-        own = model.joints[k].kind.nq
-        if count != own:
+        expected = model.joints[k].kind.nq
+        if count != expected:
             warnings.append(
-                f"{state.file}:{element.line}: the joint {name!r} has {own} coordinates, and {count} in the posture "
+                f"{state.file}:{element.line}: the joint {name!r} has {expected} coordinates, but {count} in the "
                 f"{state.need('name')!r}: it is neutral there."
             )
             continue
-        q[model.q_starts[k] : model.q_starts[k] + own] = element.numbers("value", own)
+        q[model.q_starts[k] : model.q_starts[k] + expected] = element.numbers("value", expected)
     return Posture(state.need("name"), tuple(q.tolist()))

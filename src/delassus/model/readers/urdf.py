@@ -140,16 +140,16 @@ class _Builder:
     def _add_link(self, link: Element, body: int, placement: Placement) -> None:
         self.frames.append(Frame(self._link_name(link, body, placement), body, placement, "link"))
         self.geometries.extend(self.shapes.of(link, body, placement))
-        own = inertia(link)
-        self.warnings.extend(triangle_warning(link, own))
-        moment = negative_moment(own)
+        link_inertia = inertia(link)
+        self.warnings.extend(triangle_warning(link, link_inertia))
+        moment = negative_moment(link_inertia)
         if moment is not None:
             self.suspects.append((link, body, moment))
         if body == WORLD:
-            self.base += own.transform(placement)
+            self.base += link_inertia.transform(placement)
         else:
-            carried, total = self.bodies[body]
-            self.bodies[body] = (carried, total + own.transform(placement))
+            moving_link, total = self.bodies[body]
+            self.bodies[body] = (moving_link, total + link_inertia.transform(placement))
 
     def _link_name(self, link: Element, body: int, placement: Placement) -> str:
         """The name of a link's frame: the link's own, unless it is that of the world and the link is elsewhere."""
@@ -169,13 +169,13 @@ class _Builder:
             inertial = link.child("inertial") or link
             at = inertial.child("inertia") or inertial
             name = short(link.need("name"))
-            says = f"{at.file}:{at.line}: link {name!r} has the principal moment {moment:.6g} kg·m², which is negative."
-            whole = self.base if body == WORLD else self.bodies[body][1]
-            if negative_moment(whole) is None:
-                self.warnings.append(f"{says} What it is fixed to outweighs it.")
+            text = f"{at.file}:{at.line}: link {name!r} has the principal moment {moment:.6g} kg·m², which is negative."
+            body_inertia = self.base if body == WORLD else self.bodies[body][1]
+            if negative_moment(body_inertia) is None:
+                self.warnings.append(f"{text} What it is fixed to outweighs it.")
             else:
                 self.warnings.append(
-                    f"{says} No body has one, so motions can gain energy from nowhere; check the signs of ixy, ixz, "
+                    f"{text} No body has one, so motions can gain energy from nowhere; check the signs of ixy, ixz, "
                     "iyz and the order of the moments."
                 )
 

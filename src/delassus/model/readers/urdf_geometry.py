@@ -80,9 +80,9 @@ class Shapes:
         material = element.child("material")
         if material is None:
             return ()
-        own, name = material.child("color"), material.attributes.get("name", "")
-        if own is not None:
-            return own.numbers("rgba", 4)
+        color_element, name = material.child("color"), material.attributes.get("name", "")
+        if color_element is not None:
+            return color_element.numbers("rgba", 4)
         if name not in self.colors and material.child("texture") is None:
             self.colors[name] = ()  # once is enough
             self.warnings.append(f"{self.file}:{material.line}: the material {short(name)!r} has no color anywhere.")
@@ -91,25 +91,25 @@ class Shapes:
     def finish(self) -> None:
         """Adds a warning for every package with meshes that were not found."""
         for package, (first, count) in self.meshes.missing.items():
-            whose = f"of the package {short(package)!r} " if package else ""
+            owner = f"of the package {short(package)!r} " if package else ""
             remedy = f' Give packages=["folder that holds {short(package)}"].' if package else ""
             number = "1 mesh" if count == 1 else f"{count} meshes"
             self.warnings.append(
-                f"{self.file}: {number} {whose}not found, such as {short(first, 120)!r}; the paths stay as written."
+                f"{self.file}: {number} {owner}not found, such as {short(first, 120)!r}; the paths stay as written."
                 + remedy
             )
 
 
 def _colors(robot: Element) -> dict[str, tuple[float, ...]]:
     """Colors (red, green, blue, alpha) by the name of their material, wherever in the file it is first given one."""
-    found: dict[str, tuple[float, ...]] = {}
+    colors: dict[str, tuple[float, ...]] = {}
     visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
     for owner in (robot, *visuals):
         for material in owner.all("material"):
             color = material.child("color")
             if color is not None:
-                found.setdefault(material.attributes.get("name", ""), color.numbers("rgba", 4))
-    return found
+                colors.setdefault(material.attributes.get("name", ""), color.numbers("rgba", 4))
+    return colors
 
 
 class _Meshes:
@@ -117,12 +117,12 @@ class _Meshes:
 
     def __init__(self, file: str, packages: Packages) -> None:
         self.named = {name: _folders(p)[0] for name, p in packages.items()} if isinstance(packages, Mapping) else {}
-        given = [] if isinstance(packages, Mapping) else _folders(packages)
+        folders = [] if isinstance(packages, Mapping) else _folders(packages)
         self.base = Path(file).absolute().parent if _is_file(Path(file)) else None
         above = (self.base, *self.base.parents) if self.base else ()
         ros = _environment("ROS_PACKAGE_PATH")
         ament = [folder / "share" for folder in _environment("AMENT_PREFIX_PATH")]
-        self.roots = (*given, *above, *ros, *ament)
+        self.roots = (*folders, *above, *ros, *ament)
         self.found: dict[str, str] = {}
         self.missing: dict[str, tuple[str, int]] = {}
 
@@ -139,15 +139,15 @@ class _Meshes:
 
     def _candidates(self, name: str) -> tuple[str, list[Path]]:
         """The package, if any, and the places to look at."""
-        scheme, separator, rest = name.partition("://")
+        scheme, separator, path_part = name.partition("://")
         if not separator:
             return "", [self.base / name] if self.base else [Path(name)] if Path(name).is_absolute() else []
         if scheme == "file":
-            return "", [(self.base or Path()) / unquote(rest)]
+            return "", [(self.base or Path()) / unquote(path_part)]
         if scheme != "package":
             return "", []
         # Some files have three slashes; the package is the first word in any case.
-        package, _, inner = rest.lstrip("/").partition("/")
+        package, _, inner = path_part.lstrip("/").partition("/")
         if package in self.named:
             return package, [self.named[package] / inner]
         inside = [root / inner for root in self.roots if root.name == package]
@@ -155,8 +155,8 @@ class _Meshes:
 
 
 def _folders(packages: PathName | Iterable[PathName]) -> list[Path]:
-    several = [packages] if isinstance(packages, str | os.PathLike) else packages
-    folders = elements(several)
+    entries = [packages] if isinstance(packages, str | os.PathLike) else packages
+    folders = elements(entries)
     if not all(isinstance(folder, (str, os.PathLike)) for folder in folders):
         raise BadArgument(
             f"packages is {packages!r}; it has paths of folders, or names and folders.", code="wrong-type"

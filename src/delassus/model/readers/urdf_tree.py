@@ -52,11 +52,11 @@ def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
     children: dict[str, list[Element]] = {}
     carried: dict[str, Element] = {}
     for name, joint in joints.items():
-        parent, child = (_link_name(joint, which) for which in ("parent", "child"))
-        for which, link in (("parent", parent), ("child", child)):
+        parent, child = (_link_name(joint, side) for side in ("parent", "child"))
+        for side, link in (("parent", parent), ("child", child)):
             if link not in links:
                 raise joint.error(
-                    f"the {which} of joint {short(name)!r} is the link {short(link)!r}, which is not there.",
+                    f"the {side} of joint {short(name)!r} is the link {short(link)!r}, which is not there.",
                     code="unknown-link",
                 )
         if child in carried:
@@ -73,23 +73,23 @@ def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
 
 
 def _by_name(robot: Element, tag: str) -> dict[str, Element]:
-    found: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     for element in robot.all(tag):
         name = element.need("name")
-        if name in found:
+        if name in elements:
             raise element.error(
-                f"a {tag} {short(name)!r} is there already, on line {found[name].line}; rename one.",
+                f"a {tag} {short(name)!r} is there already, on line {elements[name].line}; rename one.",
                 code="duplicate-name",
             )
-        found[name] = element
-    return found
+        elements[name] = element
+    return elements
 
 
-def _link_name(joint: Element, which: str) -> str:
-    element = joint.child(which)
+def _link_name(joint: Element, side: str) -> str:
+    element = joint.child(side)
     if element is None:
         raise joint.error(
-            f'<{which} link="..."/> of joint {short(joint.need("name"))!r} is missing.', code="missing-element"
+            f'<{side} link="..."/> of joint {short(joint.need("name"))!r} is missing.', code="missing-element"
         )
     return element.need("link")
 
@@ -105,14 +105,14 @@ def _root(
             "joint; a robot has one root link, so put a fixed joint between them.",
             code="not-a-tree",
         )
-    reached, stack = set(roots), list(roots)
+    visited, stack = set(roots), list(roots)
     while stack:
         below = [_link_name(joint, "child") for joint in children.get(stack.pop(), ())]
-        reached.update(below)
+        visited.update(below)
         stack.extend(below)
     # Every link has at most one parent: one that the root does not reach hangs on a circle, or is part of it.
     for name, joint in carried.items():
-        if name not in reached:
+        if name not in visited:
             raise joint.error(
                 f"joint {short(joint.need('name'))!r} is part of a circle of links, or hangs on one; URDF describes "
                 "trees only, so cut the loop here.",
@@ -147,11 +147,11 @@ def resolved_mimics(
     return found
 
 
-def _composed(element: Element, found: Mapping[str, Mimic], indices: Mapping[str, int]) -> Mimic:
+def _composed(element: Element, mimics: Mapping[str, Mimic], indices: Mapping[str, int]) -> Mimic:
     source, ratio, offset = element.need("joint"), element.number("multiplier", 1.0), element.number("offset", 0.0)
-    if source not in found:
+    if source not in mimics:
         return Mimic(indices[source], ratio, offset)
-    first = found[source]
+    first = mimics[source]
     ratio, offset = ratio * first.ratio, ratio * first.offset + offset
     if not (math.isfinite(ratio) and math.isfinite(offset)):
         raise element.error(
@@ -170,10 +170,10 @@ def _check_source(
             'with mimic="ignore".',
             code="bad-mimicry",
         )
-    own, other = kinds[name].nv, kinds[source].nv if source in kinds else 0
-    if own != 1 or other != 1:
+    dofs, other = kinds[name].nv, kinds[source].nv if source in kinds else 0
+    if dofs != 1 or other != 1:
         raise element.error(
-            f"joint {short(name)!r} has {own} degrees of freedom and mimics {short(source)!r}, which has {other}; "
+            f"joint {short(name)!r} has {dofs} degrees of freedom and mimics {short(source)!r}, which has {other}; "
             "both need exactly 1.",
             code="bad-mimicry",
         )

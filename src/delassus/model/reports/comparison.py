@@ -1,8 +1,8 @@
-"""Comparing two models, part by part: what differs, in numbers.
+"""Compares two models part by part.
 
-Joints, frames, constraints, actuators and tendons are matched by name; what only one model has is listed as such.
-Numbers count as equal within a tolerance relative to the largest number of the property, so that the noise in a
-rotation does not count and a small inertia that is twice another does.
+Joints, frames, constraints, actuators and tendons are matched by name; parts of only one model are listed as such.
+Values are equal within a tolerance relative to the largest value of the property, so that noise in a rotation is
+ignored and a small inertia that differs by a factor of two is not.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NOISE = 1e-12  # lengths [m], angles and the like below this are zero; masses a
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that differs: which part (`"joint"`, `"frame"`, …), its name, which property, and both values as text.
+    """A difference: the type of part (`"joint"`, `"frame"`, …), its name, the property, and both values as text.
 
-    `left` or `right` is empty where only the other model has the part.
+    `left` or `right` is empty if only the other model has the part.
     """
 
     part: str
@@ -44,7 +44,7 @@ class Difference:
 
 
 def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Difference, ...]:
-    """What differs between two models, in the order of the first; empty if nothing does.
+    """The differences between two models, in the order of the first; empty if there are none.
 
     The names of the models, their warnings and postures are not compared, nor the folders of meshes. `tolerance` is
     relative.
@@ -56,7 +56,7 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     for model in (first, second):
         expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
     number_in_range("tolerance", tolerance, NOT_NEGATIVE)
-    found = [
+    differences = [
         Difference("model", "", field, _text(left), _text(right))
         for field, left, right in (
             ("nq", first.nq, second.nq),
@@ -69,8 +69,8 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     order = ([j.name for j in a.joints if j.name in b._joint_index] for a, b in ((first, second), (second, first)))
     left, right = map(", ".join, order)
     if left != right:
-        found.append(Difference("model", "", "order of joints", left, right))
-    for part, ours, theirs in (
+        differences.append(Difference("model", "", "order of joints", left, right))
+    for part, first_parts, second_parts in (
         ("joint", first.joints, second.joints),
         ("frame", _frames(first), _frames(second)),
         ("shape", first.geometries, second.geometries),
@@ -78,8 +78,8 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
         ("actuator", first.actuators, second.actuators),
         ("tendon", first.tendons, second.tendons),
     ):
-        found += _compare_parts(part, (first, ours), (second, theirs), tolerance)
-    return tuple(found)
+        differences += _compare_parts(part, (first, first_parts), (second, second_parts), tolerance)
+    return tuple(differences)
 
 
 def _frames(model: Model) -> list[Frame]:
@@ -88,18 +88,18 @@ def _frames(model: Model) -> list[Frame]:
 
 
 def _compare_parts(
-    part: str, ours: tuple[Model, Sequence[Any]], theirs: tuple[Model, Sequence[Any]], tolerance: float
+    part: str, first: tuple[Model, Sequence[Any]], second: tuple[Model, Sequence[Any]], tolerance: float
 ) -> Iterator[Difference]:
-    others = {_name(item): item for item in theirs[1]}
-    for item in ours[1]:
-        other = others.pop(_name(item), None)
+    second_by_name = {_name(item): item for item in second[1]}
+    for item in first[1]:
+        other = second_by_name.pop(_name(item), None)
         if other is None:
             yield Difference(part, _name(item), "", "here", "")
             continue
-        for field, left, right in _properties((ours[0], item), (theirs[0], other)):
+        for field, left, right in _properties((first[0], item), (second[0], other)):
             if not _same(field, left, right, tolerance):
                 yield Difference(part, _name(item), field, _text(left), _text(right))
-    for name in others:
+    for name in second_by_name:
         yield Difference(part, name, "", "", "here")
 
 
@@ -109,33 +109,33 @@ def _name(item: Any) -> str:
 
 
 def _properties(ours: tuple[Model, Any], theirs: tuple[Model, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The properties of two parts of the same name: those that refer to joints by number are compared by name."""
+    """The properties of two parts with the same name; references to joints are compared by name."""
     (model, left), (other, right) = ours, theirs
     if type(left) is not type(right):
         yield "type", type(left).__name__, type(right).__name__
     elif is_dataclass(left):
-        mine, yours = _flat(model, left), _flat(other, right)
-        yield from ((field, mine[field], yours[field]) for field in mine)
+        first_values, second_values = _flat(model, left), _flat(other, right)
+        yield from ((field, first_values[field], second_values[field]) for field in first_values)
 
 
 def _flat(model: Model, item: Any) -> dict[str, Any]:
     """The properties of a part by their names, placements and inertias taken apart."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in (f.name for f in fields(item) if f.name != "name"):
         value = getattr(item, field)
         if field == "mimic":
-            found[field] = _mimic(model, item)
+            values[field] = _mimic(model, item)
         elif field in ("parent", "joint"):
-            found[field] = _joint_name(model, value)
+            values[field] = _joint_name(model, value)
         elif field == "mesh":
-            found[field] = Path(value).name
+            values[field] = Path(value).name
         elif isinstance(value, Placement):
-            found |= {"rotation": value.rotation, "translation": value.translation}
+            values |= {"rotation": value.rotation, "translation": value.translation}
         elif isinstance(value, Inertia):
-            found |= {"mass": value.mass, "center of mass": value.com, "rotational inertia": value.rotational}
+            values |= {"mass": value.mass, "center of mass": value.com, "rotational inertia": value.rotational}
         else:
-            found[field] = value
-    return found
+            values[field] = value
+    return values
 
 
 def _joint_name(model: Model, index: int) -> str:
@@ -150,11 +150,12 @@ def _mimic(model: Model, joint: Joint) -> tuple[Any, ...]:
 def _same(field: str, left: Any, right: Any, tolerance: float) -> bool:
     """Whether two values of a property are equal, the numbers in them within the tolerance."""
     pairs = list(zip_longest(_leaves(left), _leaves(right)))
-    numbers = [abs(x) for pair in pairs for x in pair if isinstance(x, float | int) and math.isfinite(x)]
+    magnitudes = [abs(x) for pair in pairs for x in pair if isinstance(x, float | int) and math.isfinite(x)]
     noise = 0.0 if field in ("mass", "rotational inertia", "armature") else _NOISE
-    bound = max(noise, tolerance * max(numbers, default=0.0))
+    largest_difference = max(noise, tolerance * max(magnitudes, default=0.0))
     return all(
-        x == y or (isinstance(x, float | int) and isinstance(y, float | int) and abs(x - y) <= bound) for x, y in pairs
+        x == y or (isinstance(x, float | int) and isinstance(y, float | int) and abs(x - y) <= largest_difference)
+        for x, y in pairs
     )
 
 

@@ -1,4 +1,4 @@
-"""A report on the masses of a robot, with what looks wrong about them.
+"""A report on the masses of a robot, with warnings about implausible values.
 
 Dynamics believes every inertia that it is given. Files often hold guesses: placeholders, moments in other units, a
 point mass where a body should be. This compares what the file says with what a body can have, and with its shapes.
@@ -37,7 +37,7 @@ class BodyMasses:
 
 @dataclass(frozen=True)
 class MassReport:
-    """The masses of every moving body, their sum [kg], and sentences on what looks wrong."""
+    """The masses of every moving body, their sum [kg], and warnings."""
 
     bodies: tuple[BodyMasses, ...]
     total: float
@@ -45,7 +45,7 @@ class MassReport:
 
 
 def mass_report(model: Model) -> MassReport:
-    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes.
+    """Report the masses of a model. Meshes and planes have no size here: a body is measured by its other shapes.
 
     >>> report = dl.model.mass_report(dl.load("double_pendulum"))
     >>> report is not None
@@ -53,7 +53,7 @@ def mass_report(model: Model) -> MassReport:
     """
     expect("the model", model, Model, 'delassus.load("robot.urdf")')
     bodies, warnings = [], []
-    carried = _subtree_masses(model)
+    subtrees = _subtree_masses(model)
     for i, joint in enumerate(model.joints):
         body = joint.inertia
         ball = _bounding_ball([shape for shape in model.geometries if shape.joint == i])
@@ -62,20 +62,20 @@ def mass_report(model: Model) -> MassReport:
         reach = ball[1] if ball else None
         bodies.append(BodyMasses(joint.name, body.mass, body.com, moments, (radii[0], radii[1], radii[2]), reach))
         warnings += _moment_warnings(joint.name, body, moments)
-        if body.mass == 0.0 and carried[i] == 0.0 and not any(joint.armature):
+        if body.mass == 0.0 and subtrees[i] == 0.0 and not any(joint.armature):
             warnings.append(f"joint {joint.name!r} moves no mass: neither its body nor what that carries has any.")
         if ball and body.mass > 0.0:
             warnings += _size_warnings(joint.name, body, radii[2], *ball)
-        if body.mass > 0.0 and carried[i] - body.mass > _HEAVY_ON_LIGHT * body.mass:
+        if body.mass > 0.0 and subtrees[i] - body.mass > _HEAVY_ON_LIGHT * body.mass:
             warnings.append(
-                f"the body of {joint.name!r} has {body.mass:.3g} kg and carries {carried[i] - body.mass:.3g} kg, more "
+                f"the body of {joint.name!r} has {body.mass:.3g} kg and carries {subtrees[i] - body.mass:.3g} kg, more "
                 f"than {_HEAVY_ON_LIGHT:g} times as much; solutions lose as many digits as that ratio has."
             )
     return MassReport(tuple(bodies), model.mass, tuple(warnings))
 
 
 def _subtree_masses(model: Model) -> list[float]:
-    """The mass of every body with all that hangs on it."""
+    """The mass of every body including its descendants."""
     total = [joint.inertia.mass for joint in model.joints]
     for i in reversed(range(len(total))):
         if model.joints[i].parent >= 0:
@@ -95,28 +95,28 @@ def _moment_warnings(name: str, body: Inertia, moments: Vector) -> list[str]:
 
 
 def _size_warnings(name: str, body: Inertia, radius: float, middle: NDArray[np.float64], reach: float) -> list[str]:
-    """A body within a ball has its center there, and no radius of gyration beyond the ball's."""
-    found = []
+    """A body inside a ball has its center there, and a radius of gyration no larger than the ball's."""
+    warnings = []
     away = float(np.linalg.norm(np.array(body.com) - middle))
     if away > reach:
-        found.append(
+        warnings.append(
             f"the center of mass of {name!r} is {away:.3g} m from the middle of its shapes, which reach {reach:.3g} m."
         )
     if radius > reach:
-        found.append(
+        warnings.append(
             f"the body of {name!r} has a radius of gyration of {radius:.3g} m, and its shapes reach {reach:.3g} m from "
             "their middle: the moments are too large for its mass."
         )
     if radius < _SMALL * reach:
-        found.append(
+        warnings.append(
             f"the body of {name!r} has a radius of gyration of {radius:.3g} m, and its shapes reach {reach:.3g} m from "
             "their middle: the moments are those of a point."
         )
-    return found
+    return warnings
 
 
 def _bounding_ball(shapes: list[Geometry]) -> tuple[NDArray[np.float64], float] | None:
-    """The middle (3,) and radius [m] of a ball around all shapes, in the body's frame; None if none tells its size."""
+    """Center (3,) and radius [m] of a ball around all shapes, in the body's frame; None if none has a size."""
     balls = [(shape.placement.p, radius) for shape in shapes if (radius := _radius(shape)) is not None]
     if not balls:
         return None

@@ -1,12 +1,12 @@
-"""Whether parameters describe bodies that can exist, per item of a batch.
+"""Whether parameters describe physical bodies, for each state of a batch.
 
-A rigid body is a mass density that is nowhere negative. Ten parameters are those of one exactly if the pseudo-inertia
+A rigid body is a nonnegative mass density. Ten parameters belong to one exactly if the pseudo-inertia
 
     [Σ  h]
     [hᵀ m],   Σ = ½ tr(I) 1 - I,   I about the origin, h = m c,
 
-has no negative eigenvalue. Reference: P. Wensing, S. Kim, J.-J. Slotine, Linear matrix inequalities for physically
-consistent inertial parameter identification (2018). Bodies at the border (points, rods, plates) count as physical.
+is positive semidefinite. Reference: P. Wensing, S. Kim, J.-J. Slotine, Linear matrix inequalities for physically
+consistent inertial parameter identification (2018). Limiting cases (points, rods, plates) count as physical.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.errors import BadArgument, Sentences, expect
 from delassus.model.model import ParametricModel
 
-_ROUNDING = 1e-12  # relative to the trace: what a body at the border may be beyond it
+_ROUNDING = 1e-12  # tolerance relative to the trace, for limiting cases
 
 
 class ParameterStatus(Sentences):
-    """What is wrong with a set of parameters; `sentence` says it in words.
+    """Problems of a set of parameters; `sentence` describes them.
 
     >>> all(status.sentence for status in dl.model.ParameterStatus)
     True
@@ -40,11 +40,11 @@ class ParameterStatus(Sentences):
 
 @dataclass(frozen=True, eq=False)
 class ParameterCheck:
-    """What `check_parameters` found.
+    """Result of `check_parameters`.
 
     Attributes:
-        names: The parts of the parameters, such as "inertia:knee".
-        by_part: (…, parts) numbers of `ParameterStatus`.
+        names: Names of the parts, such as "inertia:knee".
+        by_part: (…, parts) values of `ParameterStatus`.
 
     >>> robot = dl.load("pendulum").parametric("inertia")
     >>> check = dl.model.check_parameters(robot, robot.pack({}))
@@ -57,24 +57,24 @@ class ParameterCheck:
 
     @property
     def status(self) -> NDArray[np.int64]:
-        """(…) the worst `ParameterStatus` of each item: 0 if it is physical."""
+        """(…) the worst `ParameterStatus` of each state: 0 if it is physical."""
         worst: NDArray[np.int64] = self.by_part.max(axis=-1)
         return worst
 
     @property
     def physical(self) -> NDArray[np.bool_]:
-        """(…) whether the item is physical."""
+        """(…) whether the state is physical."""
         good: NDArray[np.bool_] = self.status == ParameterStatus.PHYSICAL
         return good
 
     def reasons(self, *item: int) -> list[str]:
-        """What is wrong with one item of the batch: a sentence for every part that is not physical."""
-        found = zip(self.names, self.by_part[item].tolist(), strict=True)
-        return [f"{name}: {list(ParameterStatus)[status]}" for name, status in found if status]
+        """Problems of one state of the batch: a sentence for every part that is not physical."""
+        status_by_part = zip(self.names, self.by_part[item].tolist(), strict=True)
+        return [f"{name}: {list(ParameterStatus)[status]}" for name, status in status_by_part if status]
 
 
 def check_parameters(model: ParametricModel, parameters: ArrayLike) -> ParameterCheck:
-    """Whether parameters (…, nparameters) are physical; kernels compute with any.
+    """Check whether parameters (…, nparameters) are physical; kernels accept any.
 
     Args:
         model: The model that has the parameters.
@@ -91,9 +91,9 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
         )
     by_part = np.zeros((*p.shape[:-1], len(model.parts)), np.int64)
     for k, part in enumerate(model.parts):
-        own = p[..., part.at]
-        finite = np.isfinite(own).all(-1)
-        status = _status(part.kind, np.where(finite[..., None], own, 0.0))
+        part_values = p[..., part.at]
+        finite = np.isfinite(part_values).all(-1)
+        status = _status(part.kind, np.where(finite[..., None], part_values, 0.0))
         by_part[..., k] = np.where(finite, status, ParameterStatus.NOT_FINITE)
     return ParameterCheck(tuple(part.name for part in model.parts), by_part)
 
@@ -101,8 +101,8 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
 def _status(kind: str, x: NDArray[np.float64]) -> Any:
     """The status (…) of finite parameters (…, n) of one part."""
     if kind in ("placement", "frame"):
-        turned = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
-        return np.where(turned, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
+        is_unit = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
+        return np.where(is_unit, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
     if kind == "mass":
         return np.where(x[..., 0] >= 0.0, ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_MASS)
     if kind == "armature":
@@ -114,10 +114,10 @@ def _status(kind: str, x: NDArray[np.float64]) -> Any:
 
 
 def _is_density(x: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether the pseudo-inertia is positive semidefinite, for masses that are not negative.
+    """Whether the pseudo-inertia is positive semidefinite, for nonnegative masses.
 
-    By the second moments about the center, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
-    body without mass has no first moment.
+    The test uses second moments about the center, Σ - h hᵀ/m, which have a single unit, so that rounding can be
+    bounded. A body without mass has no first moment.
     """
     mass, h = x[..., 0], x[..., 1:4]
     I = x[..., [[4, 5, 7], [5, 6, 8], [7, 8, 9]]]

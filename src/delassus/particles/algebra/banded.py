@@ -47,7 +47,7 @@ class Band:
         r = 3 * row[:, None, None] + np.arange(3)[:, None]
         c = 3 * column[:, None, None] + np.arange(3)
         below = r - c
-        # # Column by column, diagonal first; entries above the diagonal of diagonal blocks go to unused positions.
+        # Column by column, diagonal first; entries above the diagonal of diagonal blocks go to unused positions.
         self.place = np.where(below >= 0, c * (self.width + 1) + below, self.size).reshape(-1)
 
     @property

@@ -75,7 +75,7 @@ class Fronts:
         tree = dissect(points[self.free], row[entries], column[entries], leaf)
         position = np.empty(len(self.free), np.int64)
         position[tree.order] = np.arange(len(self.free))
-        # # Of each pair of symmetric blocks, the one whose column is eliminated first.
+        # Of each pair of symmetric blocks, the one whose column is eliminated first.
         row, column = position[row[entries]], position[column[entries]]
         lower = row >= column
         row, column, entries = row[lower], column[lower], entries[lower]
@@ -112,7 +112,7 @@ class Fronts:
                     size,
                 )
             )
-            # # The U of a front is computed while those of its children are still in memory.
+            # The U of a front is computed while those of its children are still in memory.
             self.most_left = max(self.most_left, live + 9 * rest * rest)
             live += 9 * rest * rest - sum(9 * len(boundaries[c]) ** 2 for c in children[s])
             size += 9 * own * (own + rest)

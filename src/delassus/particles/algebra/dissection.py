@@ -97,7 +97,7 @@ def _tree(points: NDArray[np.float64], owner: Ints) -> Dissection:
         while up and up not in index_of:
             up >>= 1
         above[k] = index_of.get(up, -1)
-    # # The key of a part is its path of halves from the root, padded to the same depth, so that sorting gives
+    # The key of a part is its path of halves from the root, padded to the same depth, so that sorting gives
     # post-order.
     depth = max(int(name).bit_length() for name in names.tolist())
     paths = [((int(name) + 1) << (depth - int(name).bit_length()), -int(name).bit_length()) for name in names.tolist()]

@@ -19,7 +19,7 @@ def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, 
     if not particles.obstacles and particles.bricks is None:
         return []
     fall = h * h * float(np.linalg.norm(particles.gravity))
-    # # Forces from elements may accelerate a particle to the highest velocity before the end of the step.
+    # Forces from elements may accelerate a particle to the highest velocity before the end of the step.
     fastest = float(np.linalg.norm(v[:n], axis=1).max(initial=0.0))
     groups = []
     for k, obstacle in enumerate(particles.obstacles):

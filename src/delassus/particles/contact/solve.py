@@ -61,7 +61,7 @@ def solve_touches(
     operator = ContactOperator(system, factor, groups, cache)
     velocity = operator.J @ free.v + target
     impulse, error, iterations_made = start, np.inf, 0
-    # # Newton's method may cycle, and ADMM is slow for stiff springs: if one fails, the other continues.
+    # Newton's method may cycle, and ADMM is slow for stiff springs: if one fails, the other continues.
     for name in {"newton": ("newton", "admm"), "admm": ("admm", "newton")}.get(method, (method,)):
         solver = _WAYS.get(name, partial(_by_problem, name))
         solution, remaining_error, count = solver(operator, velocity, friction, impulse, tolerance, iterations)

@@ -76,7 +76,7 @@ def at_rest(
     state = initial_state(particles) if state is None else state
     check_state(particles, state)
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
-    # # Long steps have large velocities, relative to which displacements are small even if they are not.
+    # Long steps have large velocities, relative to which displacements are small even if they are not.
     finest: dict[str, Any] = {"method": "cholesky", "tolerance": 1e-15, "iterations": 8} | options
     stepper = Stepper(particles, time_step, geometric_stiffness=True, **finest)
     h, best, least, count, before = time_step, state, np.inf, 0, np.inf
@@ -91,11 +91,11 @@ def at_rest(
             best, least = after.state, displacement
         if displacement <= tolerance * size and h >= min(longest, 1e2 * time_step):
             return Rest(after.state.at(v=np.zeros_like(state.v)), displacement, count, Status.CONVERGED)
-        # # Steps grow as the motion slows down, and shrink after a step that moved too far.
+        # Steps grow as the motion slows down, and shrink after a step that moved too far.
         speed = max(displacement / h, 1e-300)
         faster = 3.0 if displacement <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
         grown = float(np.clip(h * faster, 1e-3 * time_step, longest))
-        # # Impulses of constant forces grow with the step.
+        # Impulses of constant forces grow with the step.
         state = after.state.at(v=np.zeros_like(state.v), impulse=after.state.impulse * (grown / h))
         h, before = grown, speed
     return Rest(best.at(v=np.zeros_like(state.v)), least, count, Status.ITERATIONS)

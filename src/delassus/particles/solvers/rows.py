@@ -50,7 +50,7 @@ class Rows:
             wide = 3 * group.points[:, None, :, None] + np.arange(3)
             columns.append(np.broadcast_to(wide, (len(group), *stored.shape))[:, stored].reshape(-1))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
-        # # SciPy would check wider integers at each use, and copy them.
+        # SciPy would check wider integers at each use, and copy them.
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
         self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
         self._fixed: Compliances | None = None

@@ -27,7 +27,7 @@ class SmallBatch:
         kernel: The kernel of a control period.
         scene: The scene of the first attempt.
         moving: q, v, rows, and candidates of the contact slots, in the dtype of the step.
-        controls: Number of controls of an environment; None if they are compiled in.
+        controls: Number of controls of an environment.
         inputs: Names of the kernel's optional inputs, and the arrays that all environments share.
     """
 
@@ -36,7 +36,7 @@ class SmallBatch:
         kernel: Kernel[..., Any],
         scene: Scene,
         moving: Sequence[NDArray[Any]],
-        controls: int | None,
+        controls: int,
         inputs: tuple[tuple[str, ...], Sequence[Any]],
     ) -> None:
         count, dtype, (names, shared) = len(moving[0]), moving[0].dtype, inputs
@@ -50,9 +50,16 @@ class SmallBatch:
             for x, operand in zip(shared, operands, strict=True)
         ]
         self._results = (*(np.empty_like(x) for x in self._moving), *(np.empty(count, dtype) for _ in range(3)))
-        control = () if controls is None else (self._control,)
         self._call = kernel.bind(
-            scene, *self._moving, self._time, self._alive, *control, *tiled, *self._results, dtype=dtype, inputs=names
+            scene,
+            *self._moving,
+            self._time,
+            self._alive,
+            self._control,
+            *tiled,
+            *self._results,
+            dtype=dtype,
+            inputs=names,
         )
 
     def solve(self, moving: tuple[Any, ...], time: Any, alive: Any, control: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -60,7 +67,6 @@ class SmallBatch:
         for array, x in zip(self._moving, moving, strict=True):
             array[...] = x
         self._time[...], self._alive[...] = time, alive
-        if control:
-            self._signals[...] = control[0]
+        self._signals[...] = control[0]
         self._call()
         return tuple(x.copy() for x in self._results)

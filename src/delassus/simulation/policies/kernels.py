@@ -22,8 +22,9 @@ from delassus.simulation.policies.draws import Draws
 from delassus.simulation.policies.errors import PolicyError
 from delassus.simulation.policies.policy import COMMANDS, CompiledPolicy
 from delassus.step.actuators.external import JointForces
-from delassus.step.bodies.kernels import hooked_kernel
+from delassus.step.bodies.kernels import period_step
 from delassus.step.period.hooks import COUNTERS, Command, HookInputs, StepHooks
+from delassus.step.period.kernels import simulate_with_hooks
 from delassus.step.scene import Scene
 
 _PLACES_OF_A_STEP: Final = 1024.0
@@ -57,11 +58,12 @@ def kernel_with(policy: CompiledPolicy, scene: Scene) -> Kernel[..., Any]:
         finalize(owner, _kernels.pop, id(owner), None)
     known = _kernels[id(owner)]
     layout, functions = _layout_of(policy), (_weak(before), _weak(after))
-    key = (layout, functions, scene.many_bodies is None)
+    step = period_step(scene)
+    key = (layout, functions, step)
     if key not in known:
         for old in [k for k in known if any(f is not None and f() is None for f in k[1])]:
             del known[old]
-        known[key] = hooked_kernel(scene, partial(_step_hooks, layout, functions), _group(layout))
+        known[key] = simulate_with_hooks(partial(_step_hooks, layout, functions), _group(layout), step)
     return known[key]
 
 

@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from delassus.common.checks import one_of, real_array
 from delassus.errors import short
@@ -111,19 +111,20 @@ class CompiledPolicy:
         """(size,) initial memory."""
         return np.concatenate([np.zeros(0), *(x.ravel() for x in self.memory.values())])
 
-    def fill(self, memory: Any, batch: tuple[int, ...]) -> Array:
+    def fill(self, memory: ArrayLike, batch: tuple[int, ...]) -> Array:
         """Memory (…, size) to begin a period with: initial values where a state has none, or NaN."""
-        if not np.shape(memory)[-1]:
+        values = np.asarray(memory, float)
+        if not values.shape[-1]:
             return np.broadcast_to(self.initial, (*batch, self.size)).copy()
-        if np.shape(memory)[-1] != self.size:
+        if values.shape[-1] != self.size:
             raise PolicyError(
-                f"the memory of the state has {np.shape(memory)[-1]} numbers, and the policy remembers {self.size}: "
-                "start with sim.start(q0), or give the memory of this policy, replace(state, memory=policy.initial).",
+                f"the memory of the state has {values.shape[-1]} numbers, and the policy remembers {self.size}. Start "
+                "with sim.start(q0), or with memory of this policy, sim.start(q0, memory=policy.pack()).",
                 code="wrong-shape",
             )
-        return np.where(np.isnan(memory), self.initial, memory)
+        return np.where(np.isnan(values), self.initial, values)
 
-    def pack(self, **values: Any) -> Array:
+    def pack(self, **values: ArrayLike) -> Array:
         """Memory (…, size) with these values by name and initial values elsewhere, for `sim.start(q0, memory=…)`."""
         parts = dict(self.memory)
         for name, value in values.items():
@@ -147,15 +148,16 @@ class CompiledPolicy:
             raise PolicyError(f"{name} of the memory has shape {x.shape}; it must be ({axes}).", code="wrong-shape")
         return x
 
-    def unpack(self, memory: Any) -> dict[str, Any]:
+    def unpack(self, memory: ArrayLike) -> dict[str, Array]:
         """The parts of memory (…, size) by name, such as those of `log.memory` and `state.memory`."""
-        if np.shape(memory)[-1:] != (self.size,):
+        values = np.asarray(memory, float)
+        if values.shape[-1:] != (self.size,):
             raise PolicyError(
-                f"the memory has shape {np.shape(memory)}; that of this policy is (…, {self.size}).", code="wrong-shape"
+                f"the memory has shape {values.shape}; that of this policy is (…, {self.size}).", code="wrong-shape"
             )
         parts, end = {}, 0
         for name, x in self.memory.items():
-            part = memory[..., end : end + x.size]
+            part = values[..., end : end + x.size]
             parts[name], end = part.reshape((*part.shape[:-1], *x.shape)), end + x.size
         return parts
 
@@ -166,7 +168,7 @@ class CompiledPolicy:
         """The names of the shared arrays that `before` and `after` take."""
         return _keywords(self.before), _keywords(self.after)
 
-    def with_shared(self, **arrays: Any) -> CompiledPolicy:
+    def with_shared(self, **arrays: ArrayLike) -> CompiledPolicy:
         """This policy with other values of shared arrays, which compile nothing."""
         changed = replace(self, shared={**self.shared, **arrays})
         for name, x in self.shared.items():
@@ -178,25 +180,24 @@ class CompiledPolicy:
                 )
         return changed
 
-    def shared_arrays(self, dtype: Any) -> tuple[Any, ...]:
+    def shared_arrays(self, dtype: DTypeLike) -> tuple[Any, ...]:
         """The shared arrays in the dtype of the step, in order."""
-        return self._converted(np.dtype(dtype))
+        kind = np.dtype(dtype)
+        if kind not in self._converted:
+            self._converted[kind] = tuple(np.asarray(x, kind) for x in self.shared.values())
+        return self._converted[kind]
 
     @cached_property
-    def _cache(self) -> dict[Any, tuple[Any, ...]]:
+    def _converted(self) -> dict[Any, tuple[Any, ...]]:
         return {}
-
-    def _converted(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-        if dtype not in self._cache:
-            self._cache[dtype] = tuple(np.asarray(x, dtype) for x in self.shared.values())
-        return self._cache[dtype]
 
 
 def _keywords(function: Callable[..., Any] | None) -> tuple[str, ...]:
     """The names of a function's keyword-only parameters without defaults."""
-    if function is None:
+    try:
+        parameters = () if function is None else inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # functions of C
         return ()
-    parameters = inspect.signature(function).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
 
 

@@ -18,8 +18,8 @@ from delassus.simulation.state import State
 class InputRecorder:
     """Records the inputs of a run."""
 
-    def __init__(self, control: Control, runner: Runner, policy: Any) -> None:
-        self._policy, self._takes = policy, control.takes
+    def __init__(self, control: Control, runner: Runner) -> None:
+        self._policy = control.policy
         batch = runner.q.shape[:-1]
         self._controls: list[Any] = []
         self._failures = np.full((len(FAILURES), *batch), NEVER, np.int64)
@@ -39,8 +39,7 @@ class InputRecorder:
 
     def keep(self, k: int, runner: Runner) -> None:
         """Copy the inputs of the k-th period, and record which environments it flagged for the first time."""
-        if self._takes:
-            self._controls.append(np.array(runner.given[0]))
+        self._controls.append(np.array(runner.given[0]))
         if runner.pushed is not None and (runner.pushed.frames or runner.pushed.kick is not None):
             self._pushes[k] = RecordedPush(*(copy(x) for x in runner.pushed))
         status = np.asarray(runner.status).astype(np.int64)

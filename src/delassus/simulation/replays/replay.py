@@ -16,14 +16,12 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NotRecorded
 from delassus.output.replay_record import ReplayRecord
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.controls import Control, control_of
+from delassus.simulation.controls import control_of
 from delassus.simulation.initial_states import ground_of_items
-from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push
 from delassus.simulation.runner import Runner
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
-from delassus.step.bodies.kernels import period_kernel
 
 
 class Replay(NamedTuple):
@@ -64,11 +62,11 @@ def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
                 'record="replay", to see the step in which the failure began.'
             )
         return Replay(alone, state, None, None)
-    if record.control is None and record.policy is None:
+    if record.control is None:
         raise NotRecorded("The controls were compiled into the step, and files do not contain them.")
     for past in range(periods[k], period):
         state = _restarted(record, past, number, state)
-        state = take_period(Replay(alone, state, *_inputs(record, past, at, batch)), record.policy)
+        state = take_period(Replay(alone, state, *_inputs(record, past, at, batch)))
     return Replay(alone, _restarted(record, period, number, state), *_inputs(record, period, at, batch))
 
 
@@ -79,7 +77,7 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
     assert record is not None and run is not None
     number, states = int(np.ravel_multi_index(at, batch)) if batch else 0, [current.state]
     for k in range(first, last):
-        state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)), record.policy)
+        state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)))
         states.append(_restarted(record, k + 1, number, state))
     arrays: dict[str, Any] = {
         name: np.stack([getattr(one, name) for one in states]) for name in ("q", "v", "status", "residual")
@@ -98,14 +96,9 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
     )
 
 
-def take_period(current: Replay, policy: Any = None) -> State:
+def take_period(current: Replay) -> State:
     """Simulate one control period, and return the state after it."""
-    if isinstance(current.control, CompiledPolicy):
-        control = control_of(current.sim, current.control, 1, ())
-    elif policy is None:
-        control = Control(1, period_kernel(current.sim.scene), lambda *_: (np.asarray(current.control),))
-    else:
-        control = control_of(current.sim, policy, 1, ())
+    control = control_of(current.sim, current.control, 1, ())
     runner = Runner(current.sim, current.state, control, bound=False, pushes=current.push)
     runner.step(0)
     return runner.state()
@@ -130,7 +123,7 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
 def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:
     """Control and push of an item in the k-th period."""
     control = None if record.control is None else _of_item(record.control[k], 1, at, batch)
-    if isinstance(record.policy, CompiledPolicy):
+    if record.policy is not None:
         control = replace(record.policy, reference=control)
     push = record.pushes.get(k)
     if push is None:
@@ -152,6 +145,6 @@ def _restarted(record: ReplayRecord, k: int, number: int, state: State) -> State
         return state
     i = int(np.flatnonzero(reset.items == number)[0])
     restarted = State(**{name: x[i] for name, x in reset.parts.items()})
-    if not isinstance(record.policy, CompiledPolicy):
+    if record.policy is None:
         return restarted
     return replace(restarted, memory=record.policy.fill(restarted.memory, ()))

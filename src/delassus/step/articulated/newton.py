@@ -52,8 +52,7 @@ _SHARE: Final = 0.1
 lines are searched where they need not be."""
 
 _FEW: Final = 4
-"""Number of contacts between bodies, in the last slots, that are coupled by code of their own: one patch has as
-many."""
+"""Number of contacts between bodies that are gathered and coupled by code of their own: one patch has as many."""
 
 
 class TreeProblem(NamedTuple):
@@ -173,33 +172,38 @@ def _join_branches(
 ) -> tuple[Any, Any]:
     """dv and the forces (nv,) of locked joints, with contacts between bodies.
 
-    These contacts have the last slots, after those with the ground, and are seldom more than a few. m rows take about
-    m³ operations, so only a few have code of their own.
+    Those that push are seldom more than a few, in slots that differ between states. m rows take about m³ operations, so
+    a few are gathered by the indices of their slots; all slots are joined if more push.
     """
-    some = [k for k, between in enumerate(problem.between) if between is not False]
-    pushing = {k: np.array(problem.between[k]) & (z[k, -1] > 0.0) for k in some}
+    slots = [k for k, between in enumerate(problem.between) if between is not False]
+    pushing = [np.array(problem.between[k]) & (z[k, -1] > 0.0) for k in slots]
+    J, C = np.stack([problem.J[k] for k in slots]), np.stack([stiffness[k] for k in slots])
 
-    def join(chosen: list[int]) -> Callable[[Any, Any], tuple[Any, Any]]:
-        J = np.concatenate([problem.J[k] for k in chosen])
-        C = np.stack([np.where(problem.between[k], stiffness[k], 0.0) for k in chosen])
+    def join(J: Any, C: Any, dv: Any, force: Any) -> tuple[Any, Any]:
+        rows = J.reshape(-1, J.shape[-1])
+        motions, forces = map_rows(factors.solve, rows)
+        sides = np.concatenate([rows @ motions.T, (rows @ dv)[:, None]], 1)
+        pushed = map_rows(lambda C, sides: C @ sides, C, sides.reshape(len(C), -1, sides.shape[1]))
+        A = pushed.reshape(sides.shape)
+        mu = solve_without_pivots(np.eye(len(rows)) + A[:, :-1], A[:, -1])
+        return dv - motions.T @ mu, force - forces.T @ mu
 
-        def joined(dv: Any, force: Any) -> tuple[Any, Any]:
-            motions, forces = map_rows(factors.solve, J)
-            sides = np.concatenate([J @ motions.T, (J @ dv)[:, None]], 1)
-            pushed = map_rows(lambda C, sides: C @ sides, C, sides.reshape(len(chosen), -1, sides.shape[1]))
-            A = pushed.reshape(sides.shape)
-            mu = solve_without_pivots(np.eye(len(J)) + A[:, :-1], A[:, -1])
-            return dv - motions.T @ mu, force - forces.T @ mu
+    def join_all(dv: Any, force: Any) -> tuple[Any, Any]:
+        return join(J, np.where(np.stack(pushing)[:, None, None], C, 0.0), dv, force)
 
-        return joined
+    def join_few(dv: Any, force: Any) -> tuple[Any, Any]:
+        rank, places = np.array(0.0), [np.array(0.0)] * _FEW
+        for k, pushes in enumerate(pushing):
+            places = [np.where(pushes & (rank == float(j)), float(k), place) for j, place in enumerate(places)]
+            rank = rank + np.where(pushes, 1.0, 0.0)
+        chosen = [np.where(rank > float(j), np.take(C, place, axis=0), 0.0) for j, place in enumerate(places)]
+        return join(np.stack([np.take(J, place, axis=0) for place in places]), np.stack(chosen), dv, force)
 
-    last = some[-_FEW:]
-    late = np.any(np.stack([pushing[k] for k in last]))
-    if last == some:
-        return cond(late, join(some), (dv, force), dv, force)
-    early = np.any(np.stack([pushing[k] for k in some[:-_FEW]]))
-    every = cond(early, join(some), (dv, force), dv, force)
-    return cond(late & ~early, join(last), every, dv, force)
+    count = sum(np.where(pushes, 1.0, 0.0) for pushes in pushing)
+    if len(slots) <= _FEW:
+        return cond(count > 0.0, join_all, (dv, force), dv, force)
+    every = cond(count > float(_FEW), join_all, (dv, force), dv, force)
+    return cond((count > 0.0) & (count <= float(_FEW)), join_few, every, dv, force)
 
 
 class NewtonState(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.step.bodies.collide import ground_touches, pair_touches, place_shape, stack_touches
@@ -18,18 +17,15 @@ from delassus.step.bodies.robot_step import scene_poses, step_with_robots
 from delassus.step.bodies.robots import scene_parts
 from delassus.step.bodies.step import step_bodies
 from delassus.step.bodies.tables import tables_of
-from delassus.step.period.hooks import StepHooks
 from delassus.step.period.kernels import (
     GROUND,
     candidate_geometry,
     simulate,
     simulate_by,
-    simulate_with,
-    simulate_with_hooks,
 )
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
-from delassus.step.stages.pipeline import take_activated_step
+from delassus.step.stages.pipeline import Step, take_activated_step
 from delassus.step.stages.types import GroundShape
 
 simulate_bodies: Final = simulate_by(step_bodies)
@@ -95,19 +91,17 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
     return gap, point, normal
 
 
-def period_kernel(scene: Scene, policy: Callable[[Any, Any, Any], Any] | None = None) -> Kernel[..., Any]:
-    """The kernel of a control period; if a traced function of time, q and v is given, it computes the controls."""
+def period_step(scene: Scene) -> Step:
+    """The function that makes the time steps of a scene."""
     if scene.many_bodies is None:
-        return simulate if policy is None else simulate_with(policy)
-    if scene_parts(scene).robots is None:
-        return simulate_bodies if policy is None else simulate_with(policy, step_bodies)
-    return simulate_robots if policy is None else simulate_with(policy, step_with_robots)
+        return take_activated_step
+    return step_bodies if scene_parts(scene).robots is None else step_with_robots
 
 
-def hooked_kernel(scene: Scene, hooks: Callable[[Any], StepHooks], shared: Group | None) -> Kernel[..., Any]:
-    """The kernel of a control period with a user's functions, made of the arrays that they share."""
-    step = take_activated_step if scene.many_bodies is None else step_bodies
-    return simulate_with_hooks(hooks, shared, step)
+def period_kernel(scene: Scene) -> Kernel[..., Any]:
+    """The kernel of a control period."""
+    step = period_step(scene)
+    return simulate if step is take_activated_step else simulate_bodies if step is step_bodies else simulate_robots
 
 
 def geometry_kernel(scene: Scene) -> Callable[..., tuple[Floats, Floats, Floats]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,12 @@ class ShapeContacts:
         point: (…, slots, 3) contact points in the world [m].
         normal: (…, slots, 3) normals, towards the first shape.
         overflow: (…) whether more candidates touch than there are slots.
+
+    >>> robot = dl.load("quadruped")
+    >>> rest = np.zeros(robot.nv)
+    >>> step = dl.contact_dynamics(robot, robot.posture("home"), rest, rest, touching="*_calf_1", time_step=1e-3)
+    >>> sorted(step.contacts.name.tolist())[0]
+    'front_left_calf_1'
     """
 
     names: tuple[str, ...]
@@ -34,12 +39,12 @@ class ShapeContacts:
     overflow: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, scene: Scene, candidate: Any, point: Any, normal: Any, overflow: Any) -> ShapeContacts:
+    def of(cls, scene: Scene, candidate: Array, point: Array, normal: Array, overflow: Array) -> ShapeContacts:
         """From the numbers that a kernel gives."""
         return cls(candidate_names(scene), as_integer(candidate), point, normal, np.asarray(overflow) > 0.5)
 
     @property
-    def name(self) -> Any:
+    def name(self) -> NDArray[np.object_]:
         """(…, slots) the name of the contact in each slot."""
         return np.array(self.names, object)[self.candidate]
 

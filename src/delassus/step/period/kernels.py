@@ -46,7 +46,7 @@ INPUTS: Final[dict[str, Declared]] = {
     "wrench": Input("(pushes,6)"),
 }
 SIGNATURE: Final = (
-    "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
+    "(nq),(nv),(impulse_size),(slot_size),(),(),(control_size),()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
 )
 """Arrays without rows, contacts or controls have one unused element, since kernels need nonempty arrays."""
 
@@ -54,7 +54,7 @@ SIGNATURE: Final = (
 def simulate_by(step: Step) -> Kernel[..., Any]:
     """The kernel of a control period, for a function that makes a time step."""
 
-    @kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
+    @kernel(SIGNATURE, inputs=INPUTS)
     def simulate(
         scene: Scene,
         q: Any,
@@ -81,33 +81,6 @@ def simulate_by(step: Step) -> Kernel[..., Any]:
 simulate: Final = simulate_by(take_activated_step)
 
 
-def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
-    """`simulate` with controls computed by a traced function of time, q and v; `step` makes a time step."""
-
-    @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
-    def simulate_policy(
-        scene: Scene,
-        q: Any,
-        v: Any,
-        impulse: Any,
-        contact: Any,
-        time: Any,
-        alive: Any,
-        time_step: Any,
-        *,
-        material: ContactParameters,
-        ground: GroundShape,
-        limits: SolverLimits,
-        wrench: Any = None,
-    ) -> tuple[Floats, ...]:
-        """`simulate`, with the controls computed by the policy."""
-        inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
-        inputs = inputs._replace(wrench=wrench)
-        return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)
-
-    return simulate_policy
-
-
 def simulate_with_hooks(
     hooks: Callable[[Any], StepHooks], shared: Group | None, step: Step = take_activated_step
 ) -> Kernel[..., Any]:
@@ -116,7 +89,7 @@ def simulate_with_hooks(
     Values of `shared` are read in place when the kernel runs, so that other values compile nothing.
     """
 
-    @kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS | ({} if shared is None else {"shared": shared}))
+    @kernel(SIGNATURE, inputs=INPUTS | ({} if shared is None else {"shared": shared}))
     def simulate_hooks(
         scene: Scene,
         q: Any,

@@ -85,10 +85,10 @@ class ChunkText:
     def text(self) -> str:
         """All of it."""
         nodes = self.schedule.program.nodes
-        own = set(self.chunk.values)
+        computed = set(self.chunk.values)
         for value in (*self.chunk.stores, *self.chunk.keeps):
-            if value not in own:  # a constant, or a value of an earlier step
-                own.add(value)
+            if value not in computed:  # a constant, or a value of an earlier step
+                computed.add(value)
                 self.store(value)
         for value in self.chunk.values:
             node = nodes[value]
@@ -138,30 +138,30 @@ class ChunkText:
         """A value of a row of slots, or a number of a table, at an index that is not outside."""
         node = self.schedule.program.nodes[value]
         index = node[1] if node[0] == "gather" else node[2]
-        place = self.emit(f"fptosi $T {self.names.get(index) or self.operand_name(index)} to $J")
-        same = index in self.schedule.uniform and not self.wide
-        if same:
-            place = self.emit(f"$0{place}$1")
+        position = self.emit(f"fptosi $T {self.names.get(index) or self.operand_name(index)} to $J")
+        is_uniform = index in self.schedule.uniform and not self.wide
+        if is_uniform:
+            position = self.emit(f"$0{position}$1")
         if node[0] == "gather":
             row = self.schedule.rows[value]
             start = self.emit(f"getelementptr $T, ptr %frame, i64 {row.first}")
-            if same:
-                steps = self.emit(f"mul i32 {place}, {row.per_value}")
+            if is_uniform:
+                steps = self.emit(f"mul i32 {position}, {row.per_value}")
                 return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {start}, i32 {steps}')}, align $A")
-            steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
-            place = self.emit(f"add $J {steps}, $L")
-            return self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {place}')}$]")
+            steps = self.emit(f"mul $J {self.emit(f'mul $J {position}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
+            position = self.emit(f"add $J {steps}, $L")
+            return self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {position}')}$]")
         source, shared = node[1], isinstance(node[1].table, int)
         table = self.address(self.schedule.roots[source.table]) if shared else f"@table_{source.table.digest}"
         start = self.emit(f"getelementptr $E, ptr {table}, i64 {source.first}")
-        if same:
-            place = self.emit(f"mul i32 {place}, {source.step}")
-            found = self.emit(f"load $E, ptr {self.emit(f'getelementptr $E, ptr {start}, i32 {place}')}, align $S")
-            found = self.emit_broadcast(found)
+        if is_uniform:
+            position = self.emit(f"mul i32 {position}, {source.step}")
+            entry = self.emit(f"load $E, ptr {self.emit(f'getelementptr $E, ptr {start}, i32 {position}')}, align $S")
+            entry = self.emit_broadcast(entry)
         else:
-            place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
-            found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {place}')}$]")
-        return self.emit_flush(value, found) if shared else found
+            position = self.emit(f"mul $J {position}, $(i32 {source.step}$)")
+            entry = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {position}')}$]")
+        return self.emit_flush(value, entry) if shared else entry
 
     def emit_rounding(self, kind: str, x: str) -> str:
         """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
@@ -179,8 +179,8 @@ class ChunkText:
             return nearest
         above = self.emit(f"fcmp {'olt' if kind == 'ceil' else 'ogt'} $T {nearest}, {start}")
         step = self.emit(f"select $B {above}, $T {_ONE}, $T {_ZERO}")
-        moved = self.emit(f"{'fadd' if kind == 'ceil' else 'fsub'} $T {nearest}, {step}")
-        return moved if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {moved}, $T {x})")
+        corrected = self.emit(f"{'fadd' if kind == 'ceil' else 'fsub'} $T {nearest}, {step}")
+        return corrected if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {corrected}, $T {x})")
 
     def exponent(self, x: str) -> str:
         """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
@@ -218,8 +218,8 @@ class ChunkText:
     def address(self, cursor: Cursor) -> str:
         """The address that a cursor holds."""
         if cursor not in self.addresses:
-            place = self.emit(f"getelementptr {'$E' if self.wide else '$T'}, ptr %frame, i64 {cursor.slot}")
-            self.addresses[cursor] = self.emit(f"load ptr, ptr {place}, align $S")
+            pointer = self.emit(f"getelementptr {'$E' if self.wide else '$T'}, ptr %frame, i64 {cursor.slot}")
+            self.addresses[cursor] = self.emit(f"load ptr, ptr {pointer}, align $S")
         return self.addresses[cursor]
 
     def emit_flush(self, value: int, name: str) -> str:
@@ -237,22 +237,22 @@ class ChunkText:
         """A value from the item or from a slot. Executions that are side by side share what is not their own."""
         if value in self.schedule.shared:
             cursor, offset = self.schedule.shared[value]
-            place = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
-            if self.wide and self.inside and any(cursor == own for _, _, own in self.inside.cursors):
-                return self.emit_flush(value, self.emit(f"load $T, ptr {place}, align $S"))
-            return self.emit_flush(value, self.emit_broadcast(self.emit(f"load $E, ptr {place}, align $S")))
+            pointer = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
+            if self.wide and self.inside and any(cursor == is_item for _, _, is_item in self.inside.cursors):
+                return self.emit_flush(value, self.emit(f"load $T, ptr {pointer}, align $S"))
+            return self.emit_flush(value, self.emit_broadcast(self.emit(f"load $E, ptr {pointer}, align $S")))
         if value in self.schedule.direct and self.inside:
             source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
-            own = True
+            is_item = True
         else:
-            slot, own = self.schedule.slots[value], self.schedule.program.nodes[value][0] != "input"
-            source = f"%scratch, i64 {self.wide.scratch[slot]}" if self.wide and own else f"%frame, i64 {slot}"
+            slot, is_item = self.schedule.slots[value], self.schedule.program.nodes[value][0] != "input"
+            source = f"%scratch, i64 {self.wide.scratch[slot]}" if self.wide and is_item else f"%frame, i64 {slot}"
         if not self.wide or source.startswith("%scratch"):
             return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {source}')}, align $A")
-        place = self.emit(f"getelementptr $E, ptr {source}")
-        if own:
-            return self.emit(f"load $T, ptr {place}, align $S")
-        return self.emit_broadcast(self.emit(f"load $E, ptr {place}, align $S"))
+        pointer = self.emit(f"getelementptr $E, ptr {source}")
+        if is_item:
+            return self.emit(f"load $T, ptr {pointer}, align $S")
+        return self.emit_broadcast(self.emit(f"load $E, ptr {pointer}, align $S"))
 
     def store(self, value: int) -> None:
         """Put a value into its places."""
@@ -270,8 +270,8 @@ class ChunkText:
     def emit_stores(self, name: str, unit: str, places: list[str], alignment: str) -> None:
         """Stores of a value; places are counted in a unit."""
         for target in places:
-            place = self.emit(f"getelementptr {unit}, ptr {target}")
-            self.lines.append(f"  store $T {name}, ptr {place}, align {alignment}\n")
+            pointer = self.emit(f"getelementptr {unit}, ptr {target}")
+            self.lines.append(f"  store $T {name}, ptr {pointer}, align {alignment}\n")
 
 
 def _rounding(kind: str) -> _Composite:

@@ -1,8 +1,7 @@
 """LLVM IR of a loop between chunks: slices its inputs, runs its body, and stores carried values and outputs.
 
-In the code for a single state, executions of a loop that know nothing of each other go side by side into the lanes of
-vectors, where their items and what they keep are side by side in memory. Values of the body then have places on the
-stack, as wide as these vectors.
+In the code for a single state, independent iterations of a loop run in the lanes of vectors, where their items and
+results are adjacent in memory. The values of the body are then on the stack, with the width of these vectors.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ def loop_widths(step: LoopStep, target: Target) -> Wide | None:
     """How a loop runs for a single state, if not one execution after the other."""
     loop, width = step.loop, 1
     beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
-    beside = beside and all(way == 1 for _, way, _ in step.cursors)
+    beside = beside and all(stride == 1 for _, stride, _ in step.cursors)
     if not (loop.is_map and beside) or step.body.rows:
         return None
     while 2 * width <= min(loop.count, target.lanes):
         width *= 2
     chunks = [chunk for chunk in step.body.steps if isinstance(chunk, Chunk)]
-    slots = {slot for chunk in chunks for some in chunk.stores.values() for slot in some}
+    slots = {slot for chunk in chunks for slots_of_value in chunk.stores.values() for slot in slots_of_value}
     if width == 1 or len(slots) * width * target.precision.bytes > _LARGEST_SCRATCH:
         return None
     return Wide(width, {slot: k for k, slot in enumerate(sorted(slots))})
@@ -92,11 +91,11 @@ head:
         )
     text += _emit_cursors(step) + _take(step)
     for call in calls:
-        own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
-        text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
-    for n, some in enumerate(step.copies):
-        source, target = (str(first + some.start) for first in (step.onward, step.carried))
-        text += _copy(f"carry{n}." if n else "carry", len(some), (source, 1), (target, 1))
+        arguments = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
+        text += f"  call void {call}(ptr %frame, ptr %frame{arguments})\n"
+    for n, positions in enumerate(step.copies):
+        source, target = (str(first + positions.start) for first in (step.onward, step.carried))
+        text += _copy(f"carry{n}." if n else "carry", len(positions), (source, 1), (target, 1))
     text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
     if loop.conditional:
         text += _still("next", step.carried) + "  %again = and i1 %more, %next.any\n"
@@ -116,14 +115,14 @@ def _still(label: str, carried: int) -> str:
 def _emit_cursors(step: LoopStep) -> str:
     """Addresses in shared arrays that go with the loop."""
     text = ""
-    for source, way, own in step.cursors:
-        k = own.number
+    for source, stride, target in step.cursors:
+        k = target.number
         text += (
             f"  %source{k}.at = getelementptr $T, ptr %frame, i64 {source.slot}\n"
             f"  %source{k} = load ptr, ptr %source{k}.at, align $S\n"
-            f"  %way{k} = mul i64 %at, {way}\n"
+            f"  %way{k} = mul i64 %at, {stride}\n"
             f"  %cursor{k} = getelementptr $E, ptr %source{k}, i64 %way{k}\n"
-            f"  %cursor{k}.at = getelementptr $T, ptr %frame, i64 {own.slot}\n"
+            f"  %cursor{k}.at = getelementptr $T, ptr %frame, i64 {target.slot}\n"
             f"  store ptr %cursor{k}, ptr %cursor{k}.at, align $S\n"
         )
     return text
@@ -156,11 +155,11 @@ def _copy(label: str, count: int, source: tuple[str, int], target: tuple[str, in
 
 def _copy_one(label: str, k: str, source: tuple[str, int], target: tuple[str, int]) -> str:
     text = ""
-    for way, (first, step) in (("from", source), ("to", target)):
+    for side, (first, step) in (("from", source), ("to", target)):
         text += (
-            f"  %{label}.{way}.offset = mul i64 {k}, {step}\n"
-            f"  %{label}.{way}.slot = add i64 %{label}.{way}.offset, {first}\n"
-            f"  %{label}.{way} = getelementptr $T, ptr %frame, i64 %{label}.{way}.slot\n"
+            f"  %{label}.{side}.offset = mul i64 {k}, {step}\n"
+            f"  %{label}.{side}.slot = add i64 %{label}.{side}.offset, {first}\n"
+            f"  %{label}.{side} = getelementptr $T, ptr %frame, i64 %{label}.{side}.slot\n"
         )
     return (
         f"{text}  %{label}.value = load $T, ptr %{label}.from, align $A\n  store $T %{label}.value, ptr %{label}.to, "

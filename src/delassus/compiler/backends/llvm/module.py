@@ -1,11 +1,11 @@
 """Emits the chunks of a schedule as LLVM IR text.
 
-The text is written once, with marks where the number of lanes matters, and filled in for each width: one state per
-lane, so the scalar and the vector versions differ in nothing but their types and compute the same bits. Values are
-numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all before anything runs.
+The text is written once, with placeholders where the number of lanes matters, and filled in for each width: one state
+per lane, so the scalar and the vector versions differ only in their types and compute the same bits. Values are
+numbered instead of named, which LLVM parses fastest. LLVM's verifier checks it before anything runs.
 
-There is one exception: a single state leaves the vector registers empty, so that the executions of a `map` take the
-lanes there. These are the same operations on the same numbers, and give the same bits.
+There is one exception: for a single state, the iterations of a `map` use the lanes. These are the same operations on
+the same values, with the same bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
 
 
 def check_frame(schedule: Schedule) -> None:
-    """Refuse a frame that is too large."""
+    """Raise an error for a frame that is too large."""
     if schedule.frame > LARGEST_FRAME:
         raise DelassusError(
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
@@ -44,26 +44,29 @@ def check_frame(schedule: Schedule) -> None:
 
 
 def emit_template(schedule: Schedule, target: Target) -> Template:
-    """The code of a kernel, to be filled in for one state or for many."""
+    """The code of a kernel, to be instantiated for one state or for many."""
     check_frame(schedule)
     functions: list[Function] = []
-    ends, calls = [], []
+    end_indices, calls = [], []
     for step in schedule.steps:
         calls += _emit_steps((step,), schedule, functions, target)
-        ends.append(len(functions))
+        end_indices.append(len(functions))
     parts, first = [], 0
     for k, steps in enumerate(_shared_out(schedule)):
-        own, done = calls[steps.start : steps.stop], ends[steps.stop - 1]
+        part_calls, end = calls[steps.start : steps.stop], end_indices[steps.stop - 1]
         body = _emit_start(schedule, target) if k == 0 else ""
-        bodies = body + _emit_body1(k, own), _emit_body2(k, own, range(steps.start, len(calls)), 2 * target.lanes)
-        parts.append(Part(tuple(functions[first:done]), *bodies))
-        first = done
+        bodies = (
+            body + _emit_body1(k, part_calls),
+            _emit_body2(k, part_calls, range(steps.start, len(calls)), 2 * target.lanes),
+        )
+        parts.append(Part(tuple(functions[first:end]), *bodies))
+        first = end
     tables = _emit_tables(schedule.program, target.precision)
     return Template(tuple(parts), target, sum(map(count_operations, schedule.steps)), tables, bool(schedule.roots))
 
 
 def emit_module(schedule: Schedule, target: Target) -> str:
-    """All the code of a kernel in one module, for reading."""
+    """All code of a kernel in one module, for reading."""
     return emit_template(schedule, target).everything()
 
 
@@ -135,7 +138,7 @@ class Template:
     def _declarations(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
         widths = self._widths(parts) if lanes == 1 else {lanes} - set(but)
         once = () if but else (*self._tables_of(parts), *([ONE_IN_MEMORY] if self.shares else []))
-        text = "".join(fill_in(own, 1, self.target.precision) for own in once)
+        text = "".join(fill_in(line, 1, self.target.precision) for line in once)
         for width in sorted(widths):
             text += fill_in(DECLARATIONS + (GATHER + SCATTER if width > 1 else ""), width, self.target.precision)
         return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
@@ -175,12 +178,14 @@ def _emit_steps(
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
             header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
             lines = ChunkText(schedule, step, target, inside).text()
-            text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
+            text = scalar_text = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
             if wide:
                 lines = ChunkText(schedule, step, target, inside, wide).text()
-                alone = f"define internal void {wide.chunk_name(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
-                alone += f"entry:\n{lines}  ret void\n}}\n"
-            functions.append(Function(text, alone, wide.width if wide else 1))
+                scalar_text = (
+                    f"define internal void {wide.chunk_name(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
+                )
+                scalar_text += f"entry:\n{lines}  ret void\n}}\n"
+            functions.append(Function(text, scalar_text, wide.width if wide else 1))
         elif isinstance(step, ScatterStep):
             name = f"@scatter{len(functions)}_x$X"
             text = emit_scatter_step(step, name)

@@ -1,11 +1,10 @@
 """IR of the loop that NumPy calls, around the compiled body of any kernel.
 
-NumPy hands a loop the addresses of the arrays, the number of states, the strides, and a pointer of our own, which
-here leads to the kernel's descriptor (see `runtime`). A single state runs the scalar body. More states run the
-vector body, two groups of lanes at a time. The loop finds either code by a pointer in the descriptor, and asks Python
-to make what is not there yet. The floating-point environment is saved, set to round to nearest with subnormals as zero
-and no traps, and restored at the end, so that the caller's modes do not change results and padding lanes raise no
-warnings.
+NumPy passes a loop the addresses of the arrays, the number of states, the strides, and a pointer, here to the kernel's
+descriptor (see `runtime`). A single state runs the scalar body. More states run the vector body, two groups of lanes at
+a time. The loop finds the code by a pointer in the descriptor, and asks Python to compile code that is missing. The
+floating-point environment is saved, set to round to nearest with subnormals flushed and no traps, and restored at the
+end, so that the caller's modes do not change results and padding lanes raise no warnings.
 """
 
 from delassus.compiler.backends.llvm import transpose

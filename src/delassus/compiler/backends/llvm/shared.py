@@ -1,8 +1,8 @@
 """IR for arrays that all states share: frames hold their addresses.
 
-The code of a kernel reads such an array at fixed distances from its start. One whose elements are not one after the
-other in memory is copied for the call. If the states of a batch come with different arrays, each of them is a call of
-its own: right, and as slow as single states are.
+The code of a kernel reads such an array at fixed offsets from its start. An array that is not contiguous is copied for
+the call. If the states of a batch have different arrays, each state is a separate call: correct, but as slow as single
+states.
 """
 
 from delassus.compiler.backends.llvm.shorthand import expand_ir

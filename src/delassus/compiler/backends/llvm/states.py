@@ -1,7 +1,7 @@
 """IR that runs states through the compiled body of a kernel: load into frames, compute, store.
 
-Single states go one after the other. Others go in groups of lanes, two groups at a time where their frames are not too
-large together; the memory of those that come next is fetched in the meantime.
+Single states are processed one after the other. Batches are processed in groups of lanes, two groups at a time if their
+frames fit into the cache together; the memory of the next groups is prefetched.
 """
 
 from delassus.compiler.backends.llvm import transpose

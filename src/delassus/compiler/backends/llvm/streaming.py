@@ -1,11 +1,11 @@
 """IR that writes large results with non-temporal stores, which bypass the caches.
 
-A store to memory that is in no cache first reads its cache line, and the line is written back later: twice the traffic.
-Stores of whole lines marked as nontemporal do without, and leave the caches to the frames. The values of a state lie in
-one row of the array, and the rows of a group of states are filled side by side: a piece of each is first put together
-in a small buffer, and then streamed from there, from one boundary of vectors to the next.
+A store to memory that is not cached first reads its cache line, and the line is written back later: twice the traffic.
+Nontemporal stores of whole lines avoid this, and leave the caches to the frames. The values of a state are one row of
+the array, and the rows of a group of states are filled in parallel: a piece of each is assembled in a small buffer and
+streamed from there, between boundaries of vectors.
 
-For results that do not stay in a cache anyhow: the threshold is `STREAM_BYTES` for all outputs of a call.
+For results that would not stay in a cache: the threshold is `STREAM_BYTES` for all outputs of a call.
 """
 
 from delassus.compiler.backends.llvm.placeholders import fill_in

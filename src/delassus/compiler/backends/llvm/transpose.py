@@ -1,12 +1,12 @@
 """IR that transposes states between arrays and frames.
 
-An array holds one state after the other, a frame holds one value of all lanes after the other: packing is a
-transposition. There are three ways: in blocks of `block_size` values where the core of a state is contiguous and has
-as many, the last block overlapping the one before; element by element where it is contiguous and small; and
-slowly for any other strides. A group with fewer states than lanes is padded with copies of its last state.
+An array stores one state after the other, a frame one value of all lanes after the other, so packing is a
+transposition. There are three methods: blocks of `block_size` values if the core of a state is contiguous and large
+enough, the last block overlapping the previous one; element by element if it is contiguous and small; and a slow one
+for any other strides. A group with fewer states than lanes is padded with copies of its last state.
 
-What goes in is multiplied by one, which makes subnormals zero: operations that only move bits, such as a change of
-sign or a choice, would let them pass. LLVM must not see that factor, so it is a variable.
+Inputs are multiplied by one, which flushes subnormals: operations that only move bits, such as a change of sign or a
+selection, would let them pass. The factor is a variable so that LLVM cannot remove it.
 """
 
 from collections.abc import Iterable
@@ -134,8 +134,8 @@ def _pack(lanes: int, block: int) -> str:
             text += f"  %from{row} = getelementptr i8, ptr %row{row}, i64 %offset\n"
             text += f"  %piece{row} = load <{block} x $E>, ptr %from{row}, align $S\n"
             pieces.append(f"%piece{row}")
-        joined, raw = _join(pieces, block)
-        text += f"{joined}  %x{k} = fmul $T {raw}, %ones\n"
+        vector, raw = _join(pieces, block)
+        text += f"{vector}  %x{k} = fmul $T {raw}, %ones\n"
     shuffles, columns = _transpose_blocks(lanes, block)
     stores = "".join(
         f"  %slot{k} = add i64 %at, {k}\n  %to{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n  store $T {column}, "
@@ -155,9 +155,9 @@ def _unpack(lanes: int, block: int) -> str:
         f"ptr %from{k}, align $A\n"
         for k in range(block)
     )
-    shuffles, joined = _transpose_blocks(lanes, block)
+    shuffles, vectors = _transpose_blocks(lanes, block)
     stores = ""
-    for k, value in enumerate(joined):
+    for k, value in enumerate(vectors):
         for row in range(k, lanes, block):
             picks = _mask(range(row - k, row - k + block))
             stores += (
@@ -174,8 +174,8 @@ def _join(pieces: list[str], size: int) -> tuple[str, str]:
     while len(pieces) > 1:
         wider = [f"{a}.{2 * size}" for a in pieces[::2]]
         for name, a, b in zip(wider, pieces[::2], pieces[1::2], strict=True):
-            both = f"<{size} x $E> {a}, <{size} x $E> {b}"
-            text += f"  {name} = shufflevector {both}, {_mask(range(2 * size))}\n"
+            operands = f"<{size} x $E> {a}, <{size} x $E> {b}"
+            text += f"  {name} = shufflevector {operands}, {_mask(range(2 * size))}\n"
         pieces, size = wider, 2 * size
     return text, pieces[0]
 

@@ -1,7 +1,7 @@
 """Binds arrays to a kernel: the result is called without arguments, for control loops.
 
-A bound kernel is a C function object of Python whose code is generated here: it finds the addresses, calls the
-machine code and returns None. It costs what Python needs to call a function without arguments.
+A bound kernel is a Python function object implemented in machine code that is generated here: it loads the addresses,
+calls the kernel and returns None. It costs only a Python call without arguments.
 """
 
 from __future__ import annotations
@@ -211,6 +211,6 @@ def _bound_function(
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     # A weak reference makes NumPy refuse to resize an array, which would move its memory.
     watched = [weakref.ref(x) for x in arrays]
-    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
-    bound: Callable[[], None] = make(ctypes.addressof(method), held, kernel.name)
-    return bound
+    owners = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
+    function: Callable[[], None] = make(ctypes.addressof(method), owners, kernel.name)
+    return function

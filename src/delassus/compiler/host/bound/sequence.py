@@ -1,7 +1,7 @@
 """Calls a kernel for consecutive rows of its arrays, for runs of a single state.
 
-Where the outputs of one call are inputs of the next, as in a simulation, the rows of one array are both: the call
-number k reads row k and writes row k + 1. All calls are made by machine code; Python is asked once.
+If the outputs of one call are inputs of the next, as in a simulation, the rows of one array are both: call k reads row
+k and writes row k + 1. All calls are made by machine code, with a single call from Python.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _calls() -> tuple[native.Code, Any]:
     """The machine code, and the function of it."""
     target = Target.host().with_lanes(1)
     code = native.load([native.emit_object(_CALLS, target)], target)
-    pointers, numbers = [ctypes.c_void_p] * 3, [ctypes.c_int64]
-    kinds = [*pointers, *numbers, *pointers[:2], *numbers, *numbers]
+    pointers, counts = [ctypes.c_void_p] * 3, [ctypes.c_int64]
+    kinds = [*pointers, *counts, *pointers[:2], *counts, *counts]
     return code, ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address("calls"))
 
 

@@ -1,7 +1,8 @@
 """Inputs and outputs of bodies of loops and branches during tracing.
 
-A body is recorded in a trace of its own and becomes a program. Its arrays go in and come out as rows of numbers; what
-it uses from around it is captured. What depends on that alone is computed around a loop, once, and stays in a branch.
+A body is recorded in a trace of its own and becomes a program. Its inputs and outputs are flat arrays; variables of the
+enclosing scope are captured. Operations on captured values only are computed once, outside of a loop; in a branch they
+stay inside.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from delassus.errors import DelassusError
 
 
 class LoopError(DelassusError):
-    """A loop cannot be made: no bound, nothing to walk along, or a body that returns something else than it got."""
+    """An invalid loop: no bound, nothing to iterate over, or a body that returns another structure than it received."""
 
     code = "bad-loop"
 

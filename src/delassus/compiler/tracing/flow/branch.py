@@ -2,13 +2,13 @@
 
     y = cond(condition, function, otherwise, *operands)    function(*operands) where the condition holds, else otherwise
 
-`np.where` computes both of its choices for every state. With `cond`, the function is executed only if the condition
-holds for some of the states that are computed together, in the lanes of a vector, and a single state really branches.
-Each state gets what the condition says, whatever the others need. That pays for what is needed seldom, or by
-states that are neighbors in the batch: the code is a block of its own, whose results pass through memory.
+`np.where` computes both branches for every state. With `cond`, the function is executed only if the condition holds for
+some of the states that are computed together, in the lanes of a vector; for a single state it is a true branch. Each
+state gets its own choice in either case. This pays for branches that are rarely needed, or needed by neighboring
+states: the code is a block of its own, whose results pass through memory.
 
-What is given may be a `NamedTuple`, of one type on both sides, or on one side a plain tuple of the same length. The
-result has the type of what the function gives.
+Results may be a `NamedTuple`, of one type in both branches, or a plain tuple of the same length in one of them. The
+result has the type of the function's.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _EXAMPLE = "depth > 0.0"
 
 
 def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *operands: Traced) -> Traced:
-    """What a function gives for the operands where a condition holds, and something else where it does not.
+    """The result of a function where a condition holds, and of another one, or other arrays, where it does not.
 
     Args:
-        condition: One boolean.
-        function: A function of the operands; it may use other arrays from around it as well.
-        otherwise: Arrays like those that the function gives, or a function of the operands that gives them, which is
-            executed only if some state needs it.
+        condition: A boolean.
+        function: A function of the operands; it may also use other arrays of the enclosing scope.
+        otherwise: Arrays like the function's result, or a function of the operands that returns such; it is executed
+            only if some state needs it.
         operands: Arrays, or nests of tuples of them.
 
     >>> float(dl.compiler.cond(True, lambda x: 2.0 * x, 0.0, 3.0))
@@ -46,8 +46,8 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
     lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift
     holds = bodies.one_truth("cond", _EXAMPLE, lift(condition))
     if trace is None or holds.ids.item() in (TRUE, FALSE):
-        known = bool(holds) if trace is None else holds.ids.item() == TRUE
-        result = function(*operands) if known else otherwise(*operands) if callable(otherwise) else otherwise
+        is_true = bool(holds) if trace is None else holds.ids.item() == TRUE
+        result = function(*operands) if is_true else otherwise(*operands) if callable(otherwise) else otherwise
         return like(result, (lift(x) for x in leaves(result)))
     other = _block(trace, ~holds, otherwise, None, operands) if callable(otherwise) else otherwise
     return _block(trace, holds, function, other, operands)
@@ -64,10 +64,10 @@ def _block(trace: Recording, holds: Array, function: Callable[..., Any], other: 
         new = [inner.lift(x) for x in leaves(returned)]
         before = _like(trace, returned, new, other)
         masked = list(bodies.keep_unless(active, new))
-        done = inner.lift(False)
+        inactive = inner.lift(False)
     start = [go, *before]
     program, captured = bodies.finish_body(
-        inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False
+        inner, trace, (sum(x.size for x in start), 0), [[inactive, *masked], []], hoist=False
     )
     loop = Loop(program, 1, conditional=True)
     parts = trace.builder.loop(loop, [*(i for x in start for i in bodies.numbers_of(x)), *captured])
@@ -82,7 +82,7 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
     if difference is not None:
         path, one, another = difference
         raise bodies.LoopError(
-            f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise there is {another}: "
+            f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise it is {another}: "
             "both have to be alike.",
             code="carry-mismatch",
         )

@@ -4,23 +4,23 @@
     outs = map(body, stacks)                           out = body(item), once for each item
     carry = while_loop(condition, body, carry, bound)  carry = body(carry), while condition(carry), at most bound times
 
-A plain `for` in a kernel is unrolled: right for the recursion over a tree, whose operations all differ, and too much
-code for dense algebra and for iterations. These functions trace their body once and compile to a loop of machine code.
-Outside a kernel, on numbers, they just loop.
+A plain `for` in a kernel is unrolled: right for the recursion over a tree, whose operations all differ, but too much
+code for dense algebra and iterations. These functions trace their body once and compile it to a loop. Outside a kernel,
+on numbers, they are ordinary loops.
 
-What is carried, items and results are arrays, numbers, or nests of tuples of them. Stacks are arrays whose first axis
-is walked along; what the body keeps is stacked in the same way. The body may use any array from around it. It must
-return what it carries in the shapes and kinds (numbers or booleans) it got.
+Carries, items and results are arrays, numbers, or nested tuples of these. Stacks are arrays that are iterated along
+their first axis; results of the body are stacked in the same way. The body may use any array of the enclosing scope. It
+must return its carry with the shapes and types (floats or booleans) that it received.
 
-Tuples may be named ones: carry a `NamedTuple`, and the condition and the body get one of that type, errors name its
-fields, and the result is one, too. The body may return a plain tuple of the same length; one of another type with names
-is refused.
+Tuples may be named: if the carry is a `NamedTuple`, condition and body receive one of that type, errors name its
+fields, and so is the result. The body may return a plain tuple of the same length; a named tuple of another type raises
+an error.
 
 States that are computed together in the lanes of a vector may need different numbers of iterations of a `while_loop`.
-The loop goes on until all of them are done, and those that are done keep their values: the result of a state does not
-depend on its neighbors. A state whose condition compares a NaN leaves the loop at once.
+The loop continues until all of them have finished, and finished states keep their values: the result of a state does
+not depend on its neighbors. A state whose condition compares a NaN leaves the loop at once.
 
-Cost: of the loop's own, a few instructions for each carried value and item in each iteration.
+Cost: a few instructions for each carried value and item in each iteration, in addition to the body.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Walk along stacks with something in hand: `carry, out = body(carry, item)`; returns the last carry and all outs.
+    """Iterate over stacks with a carry: `carry, out = body(carry, item)`; returns the last carry and all outs.
 
     Args:
         body: A function of the carry and an item (None if there are no stacks).
-        carry: What the first call gets.
-        stacks: Arrays of one length in their first axis.
-        length: How many times, if there are no stacks.
-        reverse: Whether to start at the end; outs stay next to their items.
+        carry: Initial carry.
+        stacks: Arrays with the same length of the first axis.
+        length: Number of iterations, if there are no stacks.
+        reverse: Whether to iterate backward; outs stay next to their items.
 
     >>> total, _ = dl.compiler.scan(lambda carry, x: (carry + x, None), 0.0, np.arange(4.0))
     >>> float(total)
@@ -85,10 +85,10 @@ def scan(
     walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
     inner = Trace(trace)
     with inner.recording():
-        held = list(inputs_of(inner, 0, first, lambda x: x.shape))
+        carries = list(inputs_of(inner, 0, first, lambda x: x.shape))
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _check_carry(inner, "scan", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carried = _check_carry(inner, "scan", carry, carries, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
     items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
@@ -114,16 +114,16 @@ def _loop_results(
     begin = sum(x.size for x in first[:skipped])
     end = like(carry, arrays_of(trace, parts[begin:size], first[skipped:]))
     table = np.array(parts[size:], np.int64).reshape(count, -1)
-    ends = np.cumsum([x.size for x in outs]).tolist()
-    kept = (
+    offsets = np.cumsum([x.size for x in outs]).tolist()
+    outputs = (
         array_of(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
-        for e, x in zip(ends, outs, strict=True)
+        for e, x in zip(offsets, outs, strict=True)
     )
-    return end, None if out is None else like(out, kept)
+    return end, None if out is None else like(out, outputs)
 
 
 def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
-    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension.
+    """The results of a function of one item of each stack, stacked like those of a list comprehension.
 
     >>> dl.compiler.map(lambda x: 2.0 * x, np.arange(3.0))
     array([0., 2., 4.])
@@ -134,10 +134,10 @@ def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
 def scan_first(
     count: Any, body: Callable[[Any, Any], tuple[Any, Any]], carry: Traced, stacks: Traced = None, *, length: int = 0
 ) -> tuple[Any, Any]:
-    """As `scan`, along the first `count` items alone, a number () that is known at run time.
+    """Like `scan`, over the first `count` items only, a number () that is known at run time.
 
-    States that are computed together go on until the last of them is done: for items beyond its count, the body of a
-    state has to leave what it carries as it is. What is kept there is not defined, and not to be read.
+    States that are computed together continue until the last of them has finished: for items beyond its count, the body
+    of a state must not change its carry. Outs of these items are undefined and must not be read.
     """
     most = _length("scan_first", stacks, length or None)
     trace = current() or trace_of(count, carry, stacks)
@@ -148,12 +148,12 @@ def scan_first(
     walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
     inner = Trace(trace)
     with inner.recording():
-        _, done, *held = inputs_of(inner, 0, first, lambda x: x.shape)
+        _, counter, *carries = inputs_of(inner, 0, first, lambda x: x.shape)
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _check_carry(inner, "scan_first", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carried = _check_carry(inner, "scan_first", carry, carries, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
-        further = [(done + 1.0) < count, done + 1.0]
+        further = [(counter + 1.0) < count, counter + 1.0]
     items = [i for k in range(most) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // most for x in walked))
     program, captured = finish_body(inner, trace, sizes, [[*further, *carried], outs])
@@ -172,11 +172,11 @@ def while_loop(
 ) -> Traced:
     """Repeat `carry = body(carry)` while `condition(carry)` holds, at most `bound` times; returns the last carry.
 
-    A body that `settles` leaves what it carries as it is once the condition does not hold, to the bit: then nothing has
-    to be chosen between old and new values, which takes a round over all of them.
+    If `settles` is true, the body leaves the carry unchanged, bit for bit, once the condition does not hold: then no
+    selection between old and new values is needed, which saves a pass over all of them.
 
-    Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
-    body was executed.
+    To know whether the bound ended the loop, evaluate the condition on the result. Carry a counter for the number of
+    iterations.
 
     >>> float(dl.compiler.while_loop(lambda x: x < 10.0, lambda x: 2.0 * x, 1.0, bound=10))
     16.0
@@ -196,9 +196,9 @@ def while_loop(
     start = [while_active(trace, go), *first]
     inner = Trace(trace)
     with inner.recording():
-        active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
+        active, *carries = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
-        new = _check_carry(inner, "while_loop", carry, held, body(like(carry, iter(held))))
+        new = _check_carry(inner, "while_loop", carry, carries, body(like(carry, iter(carries))))
         masked = new if settles else list(keep_unless(active, new))
         arrays = (x if settles else array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
         further = active & _condition(inner, condition(like(carry, arrays)))
@@ -212,28 +212,28 @@ def while_loop(
 # --- on numbers -----------------------------------------------------------------------------------------------------
 
 
-def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, some: int | None = None) -> tuple[Any, Any]:
-    held, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
+def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, limit: int | None = None) -> tuple[Any, Any]:
+    carries, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
     rows: list[Any] = [None] * count
     out = None
-    for k in reversed(range(count)) if reverse else range(count if some is None else max(some, 1)):
+    for k in reversed(range(count)) if reverse else range(count if limit is None else max(limit, 1)):
         item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        held = _check_carry(None, "scan", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carries = _check_carry(None, "scan", carry, carries, new)
         rows[k] = [] if out is None else leaves(out)
-    if some is not None and out is not None:
-        rows[some:] = [[np.zeros_like(x) for x in rows[0]]] * (count - some)
-    kept = (np.stack(parts) for parts in zip(*rows, strict=True))
-    return like(carry, iter(held)), None if out is None else like(out, kept)
+    if limit is not None and out is not None:
+        rows[limit:] = [[np.zeros_like(x) for x in rows[0]]] * (count - limit)
+    outputs = (np.stack(parts) for parts in zip(*rows, strict=True))
+    return like(carry, iter(carries)), None if out is None else like(out, outputs)
 
 
 def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
-    held = [np.asarray(x) for x in leaves(carry)]
+    carries = [np.asarray(x) for x in leaves(carry)]
     for _ in range(count):
-        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
+        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(carries))))):
             break
-        held = _check_carry(None, "while_loop", carry, held, body(like(carry, iter(held))))
-    return like(carry, iter(held))
+        carries = _check_carry(None, "while_loop", carry, carries, body(like(carry, iter(carries))))
+    return like(carry, iter(carries))
 
 
 # --- what a body gets and gives -------------------------------------------------------------------------------------
@@ -242,14 +242,14 @@ def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
 def _pair(returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise LoopError(
-            "scan: the body returns two things, what is carried on and what is kept (None if nothing); it returned "
+            "scan: the body must return a pair, the carry and an output (or None); it returned "
             f"{type(returned).__name__ if not isinstance(returned, tuple) else f'{len(returned)} things'}.",
             code="bad-loop",
         )
     return returned[0], returned[1]
 
 
-def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+def _check_carry(trace: Recording | None, name: str, carry: Any, carries: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
     difference = find_difference(carry, new)
     if difference is not None:
@@ -260,7 +260,7 @@ def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[
             code="carry-mismatch",
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
-    for label, before, after in zip(labels(carry), held, lifted, strict=True):
+    for label, before, after in zip(labels(carry), carries, lifted, strict=True):
         if before.shape != after.shape:
             raise LoopError(
                 f"{name}: carried {label} has shape {before.shape} before and {after.shape} after the body: an array "
@@ -304,28 +304,28 @@ def _length(name: str, stacks: Any, length: int | None) -> int:
     if stacks is None:
         if length is None:
             raise LoopError(
-                f"{name}: there is nothing to walk along: give stacks, or a length.", code="missing-argument"
+                f"{name}: there is nothing to iterate over; pass stacks, or a length.", code="missing-argument"
             )
         return _positive(f"{name}: the length", length)
     shapes = [np.shape(x) for x in leaves(stacks)]
     lengths = {shape[0] if shape else None for shape in shapes}
     if len(lengths) != 1 or None in lengths or length not in (None, *lengths):
-        asked = "" if length is None else f", and length={length}"
+        length_text = "" if length is None else f", and length={length}"
         raise LoopError(
-            f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{asked}.",
+            f"{name}: all stacks must have the same length of the first axis; got shapes {shapes}{length_text}.",
             code="wrong-shape",
         )
     return _positive(f"{name}: the length of the stacks", lengths.pop())
 
 
-def _positive(what: str, number: Any) -> int:
+def _positive(label: str, number: Any) -> int:
     try:
         count = operator.index(number)
     except TypeError:
         raise LoopError(
-            f"{what} is an integer that is known when the kernel is compiled, not {number!r}.",
+            f"{label} is {number!r}; it must be an integer known at compile time.",
             code="not-a-whole-number",
         ) from None
     if count < 1:
-        raise LoopError(f"{what} is {count}; it must be at least 1.", code="out-of-range")
+        raise LoopError(f"{label} is {count}; it must be at least 1.", code="out-of-range")
     return count

@@ -4,9 +4,9 @@
     y = solve(*primals)                        function(*primals), as ever
     jvp(solve, primals, tangents)              y, tangent(y, primals, tangents)
 
-A derivative of an iteration follows all its rounds. What has converged to F(y, x) = 0 needs none of that: by the
+The derivative of an iteration differentiates all its steps. For a solution of F(y, x) = 0 this is not needed: by the
 implicit function theorem F_y dy = -F_x dx, one linear system, whose cost does not depend on the number of iterations,
-and which can be pulled back although a `while_loop` cannot.
+and which works in reverse mode, where a `while_loop` does not.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from delassus.compiler.tracing.trace import Trace, current, trace_of
 
 
 def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """A function that computes what `function` does, and has the derivative that `tangent` says.
+    """A function with the values of `function` and the derivative `tangent`.
 
     Args:
-        function: Of arrays, or nests of tuples of them; it gives such.
-        tangent: Of the function's value, its arguments as a tuple, and their tangents, alike; it gives the tangent of
-            the value, alike, and is linear in the tangents. It may use other arrays from around it.
+        function: Maps arrays, or nests of tuples of them, to such.
+        tangent: Maps the function's value, its arguments as a tuple, and their tangents to the tangent of the value,
+            linearly in the tangents. It may use other arrays of the enclosing scope.
 
-    What `function` uses from around it must not depend on what is differentiated: that has to be an argument. In
-    derivatives of higher order, those of `tangent` are taken, where the value has this derivative again.
+    Variables of the enclosing scope must not depend on what is differentiated; pass them as arguments. Derivatives of
+    higher order differentiate `tangent`, in which the value has this derivative again.
 
     >>> square = dl.compiler.custom_tangent(lambda x: x * x, lambda y, x, dx: 2.0 * x[0] * dx[0])
     >>> @dl.kernel("()->()")
@@ -47,9 +47,9 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
         trace = current() or trace_of(primals, value)
         if trace is None:
             return value
-        given = [trace.lift(x) for x in leaves(primals)]
+        lifted = [trace.lift(x) for x in leaves(primals)]
         result = [trace.lift(x) for x in leaves(value)]
-        parts = _with_rule(trace, tangent, (value, result), (primals, given))
+        parts = _with_rule(trace, tangent, (value, result), (primals, lifted))
         return like(value, (part if isinstance(part, Array) else x for part, x in zip(parts, result, strict=True)))
 
     return call_with_rule
@@ -60,20 +60,20 @@ def _with_rule(
 ) -> list[Array | None]:
     """The arrays of a value with a rule for their tangents; None for those that hold booleans."""
     floats = [x for x in value[1] if not x.truths]
-    given = [x.astype(float) if x.truths else x for x in primals[1]]
+    float_primals = [x.astype(float) if x.truths else x for x in primals[1]]
     inner = Trace(trace)
     with inner.recording():
-        known = list(inputs_of(inner, 0, [*floats, *given], lambda x: x.shape))
-        own = iter(known)
-        before = like(value[0], (inner.lift(x) if x.truths else next(own) for x in value[1]))
-        at = like(primals[0], iter(known[len(floats) :]))
-        along = like(primals[0], inputs_of(inner, 1, given, lambda x: x.shape))
-        tangents = _check_tangents(inner, value, tangent(before, at, along))
-    sizes = (sum(x.size for x in (*floats, *given)), sum(x.size for x in given))
+        inputs = list(inputs_of(inner, 0, [*floats, *float_primals], lambda x: x.shape))
+        input_iterator = iter(inputs)
+        before = like(value[0], (inner.lift(x) if x.truths else next(input_iterator) for x in value[1]))
+        at = like(primals[0], iter(inputs[len(floats) :]))
+        tangents_in = like(primals[0], inputs_of(inner, 1, float_primals, lambda x: x.shape))
+        tangents = _check_tangents(inner, value, tangent(before, at, tangents_in))
+    sizes = (sum(x.size for x in (*floats, *float_primals)), sum(x.size for x in float_primals))
     program, captured = finish_body(inner, trace, sizes, [tangents, []], hoist=False)
-    arguments = [i for x in (*floats, *given) for i in x.ids.ravel().tolist()]
-    whole = trace.builder.emit(("custom", Rule(program), *arguments, *captured))
-    parts = [trace.builder.emit(("part", whole, k)) for k in range(sum(x.size for x in floats))]
+    arguments = [i for x in (*floats, *float_primals) for i in x.ids.ravel().tolist()]
+    node = trace.builder.emit(("custom", Rule(program), *arguments, *captured))
+    parts = [trace.builder.emit(("part", node, k)) for k in range(sum(x.size for x in floats))]
     arrays = arrays_of(trace, parts, floats)
     return [None if x.truths else next(arrays) for x in value[1]]
 

@@ -1,8 +1,8 @@
 """Nested tuples of arrays: inputs and outputs of functions.
 
-A tuple may be a named one (`typing.NamedTuple`): what is rebuilt like it has its type and its fields. Two nests are
-alike if they have the same tuples in the same places. A plain tuple is like a named one of the same length; two named
-ones are alike only if they are of one type, for fields that change places would go unnoticed.
+A tuple may be a named one (`typing.NamedTuple`): a nest rebuilt from it has its type and fields. Two nests are alike if
+they have the same tuples in the same places. A plain tuple matches a named one of the same length; two named ones match
+only if they have the same type, since swapped fields would go unnoticed.
 """
 
 from collections.abc import Iterator
@@ -48,15 +48,15 @@ def find_difference(a: Any, b: Any, path: str = "") -> tuple[str, str, str] | No
     """Where two nests are not alike: the way there and a description of each; None if they are alike."""
     if not (isinstance(a, tuple) or isinstance(b, tuple)):
         return None
-    both = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
-    if not both or (is_named(a) and is_named(b) and type(a) is not type(b)):
+    are_tuples = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
+    if not are_tuples or (is_named(a) and is_named(b) and type(a) is not type(b)):
         return path, describe(a), describe(b)
     fields = a._fields if is_named(a) else getattr(b, "_fields", None)
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
         step = f"[{k}]" if fields is None else f".{fields[k]}" if path else fields[k]
-        found = find_difference(one, other, path + step)
-        if found is not None:
-            return found
+        difference = find_difference(one, other, path + step)
+        if difference is not None:
+            return difference
     return None
 
 

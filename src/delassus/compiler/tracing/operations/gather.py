@@ -38,10 +38,10 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if trace_of(indices) is None:
         result: Array = _take_by_integers(a, indices, axis, mode=mode)
         return result
-    (places,) = floats(indices)
+    (positions,) = floats(indices)
     if mode not in ("raise", "clip", "wrap"):
         raise ValueError(f"np.take: mode is 'raise', 'clip' or 'wrap', not {mode!r}.")
-    trace = places.origin
+    trace = positions.origin
     table = np.asarray(a) if trace_of(a) is None else trace.lift(a)
     if axis is None:
         table, axis = table.reshape(-1), 0
@@ -50,43 +50,43 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if count == 0:
         raise IndexError(f"np.take: there is nothing to take along axis {axis} of an array of shape {table.shape}.")
     if mode == "wrap":
-        places = HANDLERS[np.remainder](places, float(count))
-    others = table.shape[:axis] + table.shape[axis + 1 :]
+        positions = HANDLERS[np.remainder](positions, float(count))
+    other_axes = table.shape[:axis] + table.shape[axis + 1 :]
     straight = table.straight(axis) if isinstance(table, SharedArray) and count > FEW else None
     if isinstance(table, SharedArray) and straight is not None:
-        found, truths = _from_table(places, table.operand, straight, count), False
+        values, truths = _from_table(positions, table.operand, straight, count), False
     elif isinstance(table, Array) or count <= FEW:
-        found, truths = _from_values(places, trace.lift(table), axis)
+        values, truths = _from_values(positions, trace.lift(table), axis)
     else:
-        found, truths = _from_constants(places, table, axis), table.dtype.kind == "b"
-    inner = range(places.ndim)
-    taken = np.moveaxis(found.reshape(places.shape + others), inner, range(axis, axis + places.ndim))
-    made = Array(trace, taken.copy())
-    return made.astype(bool) if truths else made
+        values, truths = _from_constants(positions, table, axis), table.dtype.kind == "b"
+    inner = range(positions.ndim)
+    taken = np.moveaxis(values.reshape(positions.shape + other_axes), inner, range(axis, axis + positions.ndim))
+    selected = Array(trace, taken.copy())
+    return selected.astype(bool) if truths else selected
 
 
-def _from_values(places: Array, table: Array, axis: int) -> tuple[NDArray[np.int64], bool]:
+def _from_values(positions: Array, table: Array, axis: int) -> tuple[NDArray[np.int64], bool]:
     """For each place a row of what is found there, and whether these are booleans."""
     g = table.origin.builder
     columns = np.moveaxis(table.ids, axis, -1).reshape(-1, table.shape[axis]).tolist()
     choosers = [chooser(g, [g.number(v) for v in column]) for column in columns]
-    found = [[choose(i) for choose in choosers] for i in places.ids.ravel().tolist()]
-    return np.array(found, np.int64), table.truths
+    values = [[choose(i) for choose in choosers] for i in positions.ids.ravel().tolist()]
+    return np.array(values, np.int64), table.truths
 
 
-def _from_constants(places: Array, table: NDArray[Any], axis: int) -> NDArray[np.int64]:
+def _from_constants(positions: Array, table: NDArray[Any], axis: int) -> NDArray[np.int64]:
     if table.dtype.kind not in "biuf":
         raise TypeError(f"np.take: a table of real numbers can be part of a kernel, not one of dtype {table.dtype}.")
     count = table.shape[axis]
     columns = table.size // count
-    return _from_table(places, Constants(np.moveaxis(table, axis, 0)), [(k, columns) for k in range(columns)], count)
+    return _from_table(positions, Constants(np.moveaxis(table, axis, 0)), [(k, columns) for k in range(columns)], count)
 
 
-def _from_table(places: Array, table: Constants | int, rows: list[tuple[int, int]], count: int) -> NDArray[np.int64]:
+def _from_table(positions: Array, table: Constants | int, rows: list[tuple[int, int]], count: int) -> NDArray[np.int64]:
     """For each place what is found there in rows of a table, which have a first place and a step."""
-    g, sources = places.origin.builder, [Source(table, first, step, count) for first, step in rows]
-    found = [[g.emit(("lookup", source, i)) for source in sources] for i in places.ids.ravel().tolist()]
-    return np.array(found, np.int64)
+    g, sources = positions.origin.builder, [Source(table, first, step, count) for first, step in rows]
+    values = [[g.emit(("lookup", source, i)) for source in sources] for i in positions.ids.ravel().tolist()]
+    return np.array(values, np.int64)
 
 
 def chooser(g: Builder, values: list[int]) -> Callable[[int], int]:
@@ -104,6 +104,6 @@ def chooser(g: Builder, values: list[int]) -> Callable[[int], int]:
 def _fork(g: Builder, index: int, start: int, values: list[int], half: int) -> int:
     """The value at an index from `start` on; false comparisons, such as those of NaN, lead to the first."""
     low, high = values[:half], values[half:]
-    left = low[0] if half == 1 else _fork(g, index, start, low, half // 2)
+    low_branch = low[0] if half == 1 else _fork(g, index, start, low, half // 2)
     right = high[0] if len(high) == 1 else _fork(g, index, start + half, high, len(high) // 2)
-    return g.select(g.le(g.constant(float(start + half)), index), right, left)
+    return g.select(g.le(g.constant(float(start + half)), index), right, low_branch)

@@ -31,8 +31,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ValueError(f"np.interp: xp and fp are two rows of equal length, at least 1; got shapes {shapes}.")
     trace = points.origin
     knots, values = places.ids.tolist(), heights.ids.tolist()
-    ends = [values[k] if end is None else trace.lift(end).ids.item() for k, end in ((0, left), (-1, right))]
-    line = _Line(trace.builder, knots, values, *ends)
+    bounds = [values[k] if end is None else trace.lift(end).ids.item() for k, end in ((0, left), (-1, right))]
+    line = _Line(trace.builder, knots, values, *bounds)
     return trace.map(line.at, points)
 
 
@@ -41,14 +41,18 @@ class _Line:
 
     def __init__(self, g: Builder, knots: list[int], values: list[int], left: int, right: int) -> None:
         self.g, self.knots, self.values, self.left, self.right = g, knots, values, left, right
-        numbers = np.array([g.constants[-v] if v <= 0 else np.nan for v in (*knots, *values)])
+        constants = np.array([g.constants[-v] if v <= 0 else np.nan for v in (*knots, *values)])
         with np.errstate(all="ignore"):
-            run, rise = np.diff(numbers.reshape(2, -1))
-            self.plain = bool(np.isfinite(numbers).all() and np.isfinite(rise / run).all())
+            run, rise = np.diff(constants.reshape(2, -1))
+            self.plain = bool(np.isfinite(constants).all() and np.isfinite(rise / run).all())
         pairs = zip(range(len(knots) - 1), range(1, len(knots)), strict=True)
         slopes = [g.div(g.sub(values[j], values[i]), g.sub(knots[j], knots[i])) for i, j in pairs if self.plain]
-        ends = [slopes] if self.plain else [knots[1:], values[1:]]
-        self.columns = [knots[:-1], values[:-1], *ends]  # of each piece: start, height, and slope or end and its height
+        columns_at_end = [slopes] if self.plain else [knots[1:], values[1:]]
+        self.columns = [
+            knots[:-1],
+            values[:-1],
+            *columns_at_end,
+        ]  # of each piece: start, height, and slope or end and its height
         self.many = len(knots) - 1 > FEW_PIECES
         if self.many:
             self.choosers = [chooser(g, column) for column in self.columns]
@@ -60,30 +64,30 @@ class _Line:
         g, first, last = self.g, self.knots[0], self.knots[-1]
         inside = self._between(x) if len(self.knots) > 1 else self.values[0]
         inside = g.select(g.eq(x, last), self.values[-1], inside)
-        found = g.select(g.lt(x, first), self.left, g.select(g.lt(last, x), self.right, inside))
-        return found if len(self.knots) == 1 else g.select(g.ne(x, x), x, found)
+        value = g.select(g.lt(x, first), self.left, g.select(g.lt(last, x), self.right, inside))
+        return value if len(self.knots) == 1 else g.select(g.ne(x, x), x, value)
 
     def _between(self, x: int) -> int:
         """The value between the first and the last knot, those not included."""
         g = self.g
-        start, height, *ends = self._search_by_bisection(x) if self.many else self._search_by_comparison(x)
+        start, height, *end_values = self._search_by_bisection(x) if self.many else self._search_by_comparison(x)
         if self.plain:
-            return g.add(g.mul(ends[0], g.sub(x, start)), height)
-        end, other = ends
+            return g.add(g.mul(end_values[0], g.sub(x, start)), height)
+        end, other = end_values
         slope = g.div(g.sub(other, height), g.sub(end, start))
-        here = g.add(g.mul(slope, g.sub(x, start)), height)
-        there = g.add(g.mul(slope, g.sub(x, end)), other)  # where NumPy goes if the first way leads to NaN
-        level = g.logical_and(g.ne(there, there), g.eq(height, other))
-        found = g.select(g.ne(here, here), g.select(level, height, there), here)
-        return g.select(g.eq(x, start), height, found)
+        from_start = g.add(g.mul(slope, g.sub(x, start)), height)
+        from_end = g.add(g.mul(slope, g.sub(x, end)), other)  # where NumPy goes if the first way leads to NaN
+        level = g.logical_and(g.ne(from_end, from_end), g.eq(height, other))
+        value = g.select(g.ne(from_start, from_start), g.select(level, height, from_end), from_start)
+        return g.select(g.eq(x, start), height, value)
 
     def _search_by_comparison(self, x: int) -> list[int]:
         """The columns of the last piece that starts at or below x, by comparisons with all."""
-        g, found = self.g, [column[0] for column in self.columns]
+        g, entries = self.g, [column[0] for column in self.columns]
         for k in range(1, len(self.knots) - 1):
-            reached = g.le(self.knots[k], x)
-            found = [g.select(reached, column[k], old) for column, old in zip(self.columns, found, strict=True)]
-        return found
+            is_reached = g.le(self.knots[k], x)
+            entries = [g.select(is_reached, column[k], old) for column, old in zip(self.columns, entries, strict=True)]
+        return entries
 
     def _search_by_bisection(self, x: int) -> list[int]:
         """The columns of the last interval that starts at or below x, by bisection."""

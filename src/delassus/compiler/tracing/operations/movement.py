@@ -21,14 +21,14 @@ def moves(function: Any) -> Handler:
 
     @handles(function)
     def handler(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        moved = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters)))
+        array = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters)))
         if any(isinstance(option, str) and option in ("A", "K") for option in (*args[1:], *kwargs.values())):
             raise TypeError(f"np.{function.__name__}: traced values have no order in memory, only 'C' and 'F' apply.")
-        if isinstance(moved, SharedArray) and function in _PLACES:
-            return moved.select_elements(function(moved.places, *args[1:], **kwargs))
-        trace = trace_here(moved)
+        if isinstance(array, SharedArray) and function in _PLACES:
+            return array.select_elements(function(array.places, *args[1:], **kwargs))
+        trace = trace_here(array)
         kinds: set[bool] = set()
-        lifted = _lift(trace, moved, kinds)
+        lifted = _lift(trace, array, kinds)
         result = _wrap(trace, function(_ids(lifted, kinds == {True, False}), *args[1:], **kwargs), kinds == {True})
         return result if dtype is None else result.astype(dtype)
 
@@ -51,10 +51,10 @@ def _ids(x: Any, as_floats: bool) -> Any:
     return (x.astype(float) if as_floats else x).ids
 
 
-def _wrap(trace: Recording, moved: Any, truths: bool) -> Any:
-    if isinstance(moved, (list, tuple)):
-        return [_wrap(trace, m, truths) for m in moved]
-    ids = np.asarray(moved)
+def _wrap(trace: Recording, result: Any, truths: bool) -> Any:
+    if isinstance(result, (list, tuple)):
+        return [_wrap(trace, m, truths) for m in result]
+    ids = np.asarray(result)
     if truths and ZERO in ids:  # the gaps that tril and its like leave
         ids = np.where(ids == ZERO, FALSE, ids)
     return Array(trace, ids, truths)

@@ -43,10 +43,10 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
     product: Array | None = None
     for term, array in zip(terms, arrays, strict=True):
         # Without a sum, einsum only moves elements, so NumPy's own works on the integers.
-        kept = "".join(label for label in labels if label in term)
-        moved = np.einsum(f"{term}->{kept}", array.ids)
+        labels_kept = "".join(label for label in labels if label in term)
+        ids = np.einsum(f"{term}->{labels_kept}", array.ids)
         index = tuple(slice(None) if label in term else np.newaxis for label in labels)
-        factor = Array(array.origin, moved[index], logical)
+        factor = Array(array.origin, ids[index], logical)
         product = factor if product is None else HANDLERS[np.multiply](product, factor)
     total: Array = HANDLERS[np.any if logical else np.sum](product, tuple(range(len(result), len(labels))))
     return total
@@ -54,8 +54,8 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
 
 def _parse(subscripts: str, arrays: list[Array]) -> tuple[list[str], str]:
     """The labels of each operand and of the result, "..." replaced by labels of its own."""
-    left, arrow, result = subscripts.replace(" ", "").partition("->")
-    terms = left.split(",")
+    operands, arrow, result = subscripts.replace(" ", "").partition("->")
+    terms = operands.split(",")
     if len(terms) != len(arrays):
         raise ValueError(f"einsum got {len(arrays)} operands for the {len(terms)} terms of {subscripts!r}.")
     free = [label for label in string.ascii_letters if label not in subscripts]
@@ -75,9 +75,9 @@ def _parse(subscripts: str, arrays: list[Array]) -> tuple[list[str], str]:
     if dots and "..." not in result:
         raise ValueError(f"einsum: the result of {subscripts!r} needs an ellipsis, as its operands have one.")
     result = result.replace("...", dots)
-    wrong = [label for label, count in Counter(result).items() if count > 1 or label not in "".join(expanded)]
-    if wrong:
-        raise ValueError(f"einsum: {wrong[0]!r} in the result of {subscripts!r} is twice there, or in no operand.")
+    invalid = [label for label, count in Counter(result).items() if count > 1 or label not in "".join(expanded)]
+    if invalid:
+        raise ValueError(f"einsum: {invalid[0]!r} in the result of {subscripts!r} is twice there, or in no operand.")
     return expanded, result
 
 
@@ -105,11 +105,11 @@ def _matrix_product(x: Array, y: Array) -> Array:
     terms = int(np.sum(np.count_nonzero(rows, 0) * np.count_nonzero(columns, 0)))
     if terms > LARGEST_UNROLLED:
         left, right = Array(x.origin, rows), Array(x.origin, columns)
-        turned = isinstance(y, SharedArray) and len(rows) < min(ROWS, len(columns))
-        made = (_product_in_loops(right, left).T if turned else _product_in_loops(left, right)).ids
+        is_transposed = isinstance(y, SharedArray) and len(rows) < min(ROWS, len(columns))
+        product = (_product_in_loops(right, left).T if is_transposed else _product_in_loops(left, right)).ids
     else:
-        made = _product_values(x.origin.builder, rows, columns)
-    return Array(x.origin, made.reshape(x.shape[:-1] + y.shape[1:]))
+        product = _product_values(x.origin.builder, rows, columns)
+    return Array(x.origin, product.reshape(x.shape[:-1] + y.shape[1:]))
 
 
 def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
@@ -118,19 +118,19 @@ def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
     The order is that of tiles, whose sums grow side by side: each factor is read once for a tile.
     """
     add, mul = g.add, g.mul
-    made = np.full((len(rows), len(columns)), ZERO, np.int64)
+    product = np.full((len(rows), len(columns)), ZERO, np.int64)
     for i in range(0, len(rows), TILE):
         for j in range(0, len(columns), TILE):
-            some, others = rows[i : i + TILE].T.tolist(), columns[j : j + TILE].T.tolist()
-            totals = [[ZERO] * len(others[0]) for _ in some[0]]
-            for left, right in zip(some, others, strict=True):
+            row_tile, column_tile = rows[i : i + TILE].T.tolist(), columns[j : j + TILE].T.tolist()
+            totals = [[ZERO] * len(column_tile[0]) for _ in row_tile[0]]
+            for left, right in zip(row_tile, column_tile, strict=True):
                 for a, sums in zip(left, totals, strict=True):
                     if a != ZERO:
                         for n, b in enumerate(right):
                             if b != ZERO:
                                 sums[n] = add(sums[n], mul(a, b))
-            made[i : i + TILE, j : j + TILE] = totals
-    return made
+            product[i : i + TILE, j : j + TILE] = totals
+    return product
 
 
 def _product_in_loops(rows: Array, columns: Array) -> Array:
@@ -138,18 +138,18 @@ def _product_in_loops(rows: Array, columns: Array) -> Array:
 
     A block has so many rows that their sums do not wait for each other, and is small enough for the nearest cache.
     """
-    alone = len(columns) == 1
-    block = min(len(rows), ROWS) if alone else max(1, min(len(rows), ROWS, LONG // rows.shape[1]))
-    whole = len(rows) // block * block
+    is_vector = len(columns) == 1
+    block = min(len(rows), ROWS) if is_vector else max(1, min(len(rows), ROWS, LONG // rows.shape[1]))
+    full_rows = len(rows) // block * block
 
     def of_block(part: Array) -> Any:
-        if alone:
+        if is_vector:
             return _with_one(part, columns[0])[:, None]
         return control.map(lambda column: _sums(part, column, [ZERO] * len(part)), columns).T
 
-    parts = [control.map(of_block, rows[:whole].reshape(-1, block, rows.shape[1])).reshape(whole, len(columns))]
-    if whole < len(rows):
-        parts.append(of_block(rows[whole:]))
+    parts = [control.map(of_block, rows[:full_rows].reshape(-1, block, rows.shape[1])).reshape(full_rows, len(columns))]
+    if full_rows < len(rows):
+        parts.append(of_block(rows[full_rows:]))
     result: Array = HANDLERS[np.concatenate](parts)
     return result
 
@@ -174,9 +174,9 @@ def _with_one(rows: Array, column: Array) -> Array:
 
 def _sums(rows: Array, column: Array, totals: list[int]) -> Array:
     """Totals so far, and the products of rows with a column added to them."""
-    here, column = lift(rows, column)
+    row_values, column = lift(rows, column)
     g = column.origin.builder
-    for terms, b in zip(here.ids.T.tolist(), column.ids.tolist(), strict=True):
+    for terms, b in zip(row_values.ids.T.tolist(), column.ids.tolist(), strict=True):
         totals = [g.add(total, g.mul(a, b)) for total, a in zip(totals, terms, strict=True)]
     return Array(column.origin, np.array(totals, np.int64))
 

@@ -30,15 +30,15 @@ def _reduction(
             )
         (x,) = prepare(a)
         axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
-        kept = [i for i in range(x.ndim) if i not in axes]
-        lengths = (math.prod(x.shape[i] for i in group) for group in (kept, axes))
-        rows = x.ids.transpose(*kept, *axes).reshape(*lengths)
+        remaining_axes = [i for i in range(x.ndim) if i not in axes]
+        lengths = (math.prod(x.shape[i] for i in group) for group in (remaining_axes, axes))
+        rows = x.ids.transpose(*remaining_axes, *axes).reshape(*lengths)
         if rows.shape[1] == 0 and start is None:
             raise ValueError(f"np.{function.__name__} of no elements has no value.")
         make = maker(x.origin.builder)
-        made = [reduce(make, row) if row else start for row in rows.tolist()]
+        values = [reduce(make, row) if row else start for row in rows.tolist()]
         final = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
-        return Array(x.origin, np.array(made, np.int64).reshape(final).copy(), prepare is truths)  # not a view
+        return Array(x.origin, np.array(values, np.int64).reshape(final).copy(), prepare is truths)  # not a view
 
 
 _reduction(np.sum, lambda g: g.add, ZERO, floats)

@@ -22,30 +22,32 @@ from delassus.compiler.tracing.operations.gather import FEW, chooser
 
 def add_at(array: Any, index: Any, values: Any) -> Array:
     """A copy of an array (n, …) with values (index.shape, …) added to its rows at an index, traced or plain."""
-    base, places, added = floats(array, index, values)
+    base, positions, added = floats(array, index, values)
     if not base.ndim:
         raise ValueError("np.add_at adds to rows of an array; a single number has none.")
-    shape = places.shape + base.shape[1:]
+    shape = positions.shape + base.shape[1:]
     if np.broadcast_shapes(added.shape, shape) != shape:
         raise ValueError(
-            f"np.add_at: values of shape {added.shape} do not fit rows {base.shape[1:]} at indices {places.shape}."
+            f"np.add_at: values of shape {added.shape} do not fit rows {base.shape[1:]} at indices {positions.shape}."
         )
     trace, rows = base.origin, len(base)
     g, ids = trace.builder, base.ids.reshape(rows, -1)
-    addends = np.broadcast_to(added.ids, shape).reshape(places.size, -1)
-    for place, addend in zip(places.ids.ravel().tolist(), addends.tolist(), strict=True):
+    addends = np.broadcast_to(added.ids, shape).reshape(positions.size, -1)
+    for position, addend in zip(positions.ids.ravel().tolist(), addends.tolist(), strict=True):
         columns = [k for k, value in enumerate(addend) if value != ZERO]
         if columns and rows:
-            some = [addend[k] for k in columns]
+            row = [addend[k] for k in columns]
             ids = ids.copy()
-            ids[:, columns] = (_by_comparison if rows <= FEW else _in_memory)(g, place, ids[:, columns].tolist(), some)
+            ids[:, columns] = (_by_comparison if rows <= FEW else _in_memory)(
+                g, position, ids[:, columns].tolist(), row
+            )
     return Array(trace, ids.reshape(base.shape).copy())
 
 
 def _by_comparison(g: Builder, index: int, table: list[list[int]], row: list[int]) -> list[list[int]]:
     def replace_row(k: int, old: list[int]) -> list[int]:
-        here = g.logical_and(g.le(g.constant(float(k)), index), g.lt(index, g.constant(float(k + 1))))
-        return [g.select(here, g.add(a, b), a) for a, b in zip(old, row, strict=True)]
+        is_here = g.logical_and(g.le(g.constant(float(k)), index), g.lt(index, g.constant(float(k + 1))))
+        return [g.select(is_here, g.add(a, b), a) for a, b in zip(old, row, strict=True)]
 
     return [replace_row(k, old) for k, old in enumerate(table)]
 

@@ -64,27 +64,27 @@ def network(n: int) -> Iterator[tuple[int, int]]:
 
 
 def _sorted(g: Builder, row: list[int]) -> list[int]:
-    found = list(row)
+    values = list(row)
     for i, j in network(len(row)):
-        a, b = found[i], found[j]
+        a, b = values[i], values[j]
         swap = g.logical_and(g.logical_not(g.le(a, b)), g.eq(b, b))  # a > b, or a is NaN and b is not
-        found[i], found[j] = g.select(swap, b, a), g.select(swap, a, b)
-    return found
+        values[i], values[j] = g.select(swap, b, a), g.select(swap, a, b)
+    return values
 
 
 def _positions(g: Builder, row: list[int]) -> list[int]:
     """Numbers are sorted with their places; NaN as infinity, with a place behind all others."""
     count, infinity = g.constant(float(len(row))), g.constant(math.inf)
     unknown = [g.ne(x, x) for x in row]
-    found = [g.select(u, infinity, x) for u, x in zip(unknown, row, strict=True)]
-    places = [g.constant(float(k)) for k in range(len(row))]
-    places = [g.select(u, g.add(place, count), place) for u, place in zip(unknown, places, strict=True)]
+    values = [g.select(u, infinity, x) for u, x in zip(unknown, row, strict=True)]
+    positions = [g.constant(float(k)) for k in range(len(row))]
+    positions = [g.select(u, g.add(position, count), position) for u, position in zip(unknown, positions, strict=True)]
     for i, j in network(len(row)):
-        a, b, p, q = found[i], found[j], places[i], places[j]
+        a, b, p, q = values[i], values[j], positions[i], positions[j]
         swap = g.logical_or(g.lt(b, a), g.logical_and(g.eq(a, b), g.lt(q, p)))
-        found[i], found[j] = g.select(swap, b, a), g.select(swap, a, b)
-        places[i], places[j] = g.select(swap, q, p), g.select(swap, p, q)
-    return [g.select(g.le(count, p), g.sub(p, count), p) for p in places]
+        values[i], values[j] = g.select(swap, b, a), g.select(swap, a, b)
+        positions[i], positions[j] = g.select(swap, q, p), g.select(swap, p, q)
+    return [g.select(g.le(count, p), g.sub(p, count), p) for p in positions]
 
 
 def _along(name: str, arrange: Order, x: Array, axis: int | None, order: Any) -> Array:
@@ -95,8 +95,8 @@ def _along(name: str, arrange: Order, x: Array, axis: int | None, order: Any) ->
         x, axis = x.ravel(), 0
     (axis,) = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     rows = np.moveaxis(x.ids, axis, -1)
-    made = [arrange(x.origin.builder, row) for row in rows.reshape(-1, rows.shape[-1]).tolist()]
-    ids: Ids = np.array(made, np.int64).reshape(rows.shape)
+    arranged = [arrange(x.origin.builder, row) for row in rows.reshape(-1, rows.shape[-1]).tolist()]
+    ids: Ids = np.array(arranged, np.int64).reshape(rows.shape)
     return Array(x.origin, np.moveaxis(ids, -1, axis).copy())
 
 
@@ -104,17 +104,17 @@ def _extreme(a: Any, axis: int | None, keepdims: bool, stays: Callable[[Builder,
     """Positions of extremes; `stays` tells whether the best one so far is not worse than another element."""
     (x,) = floats(a)
     axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
-    kept = [n for n in range(x.ndim) if n not in axes]
+    remaining_axes = [n for n in range(x.ndim) if n not in axes]
     length = math.prod(x.shape[n] for n in axes)
     if length == 0:
         raise ValueError("the position of an extreme: of no elements, none is the smallest or the largest.")
-    g, made = x.origin.builder, []
-    for row in x.ids.transpose(*kept, *axes).reshape(-1, length).tolist():
-        best, place = row[0], g.constant(0.0)
+    g, results = x.origin.builder, []
+    for row in x.ids.transpose(*remaining_axes, *axes).reshape(-1, length).tolist():
+        best, position = row[0], g.constant(0.0)
         for k, other in enumerate(row[1:], 1):
             better = g.logical_and(g.logical_not(stays(g, other, best)), g.eq(best, best))
             if better != FALSE:
-                best, place = g.select(better, other, best), g.select(better, g.constant(float(k)), place)
-        made.append(place)
+                best, position = g.select(better, other, best), g.select(better, g.constant(float(k)), position)
+        results.append(position)
     final = [1 if n in axes else size for n, size in enumerate(x.shape) if keepdims or n not in axes]
-    return Array(x.origin, np.array(made, np.int64).reshape(final))
+    return Array(x.origin, np.array(results, np.int64).reshape(final))
