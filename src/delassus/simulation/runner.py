@@ -48,7 +48,7 @@ _NEW: Final = -1.0
 
 _QUICKLY_BY_TREE: Final = 6.0
 """Iterations inside the articulated-body recursion before an environment is left to a second call. Standing robots take
-two to four on average, and a sixth of all environments of the slowest more than six."""
+two to four on average, and a sixth of the environments of the slowest more than six."""
 
 _MANY: Final = 0.05
 """Fraction of environments that need the full contact set above which it pays to solve them with it at once."""

@@ -42,7 +42,7 @@ _ORDER: Final = (0, 1, 3, 4, 5, 2)
 """Order of the rows of a contact, with the normal last."""
 
 
-PATIENTLY: Final = 60.0
+PATIENTLY: Final = 120.0
 """Iterations after which a state is left to the Delassus matrix, which costs as much as hundreds of them."""
 
 
