@@ -14,7 +14,6 @@ from rich.table import Table
 import delassus
 from delassus import doctor as checks
 from delassus import info as tables
-from delassus.against_mujoco import compare_with_mujoco, plot_comparison
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -215,6 +214,8 @@ def compare_engines(
     plot: Annotated[Path | None, typer.Option(help="Write a plot of both motions to this file.")] = None,
 ) -> None:
     """Simulate an MJCF file here and in MuJoCo: print when the motions diverge, and which quantities differ."""
+    from delassus.against_mujoco import compare_with_mujoco, plot_comparison  # imports all of simulation
+
     screen = console()
     try:
         result = compare_with_mujoco(source, seconds, noise)
