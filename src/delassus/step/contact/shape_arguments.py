@@ -190,7 +190,8 @@ def slot_planes(scene: Scene, planes: ContactPlanes) -> ContactPlanes:
             return ContactPlanes()
     if normal is not None:
         normal = real_array("normal", normal)
-        if normal.shape[-1:] != (3,) or np.any(~np.any(normal, -1)):
+        unknown = normal.ndim == 1 and not np.all(np.isfinite(normal))
+        if normal.shape[-1:] != (3,) or unknown or np.any(~np.any(normal, -1)):
             raise ContactProblemError(
                 f"normal is {short(repr(normal.tolist()))}; it must be a direction (x, y, z) of the ground, one for "
                 "each state.",
