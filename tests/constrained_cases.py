@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import pytest
 from hypothesis import strategies as st
 
 import delassus as dl
@@ -90,6 +91,12 @@ CASES = [
     for where in ("random", "stretched")
     if (case[0], where) != ("icub.urdf", "stretched")
 ]
+
+
+REPRESENTATIVE = ("solo12.urdf", "talos_full_v2.urdf")
+"""A quadruped and a humanoid with all kinds of rows and in both poses; other robots repeat these."""
+
+MARKED_CASES = [case if case[0] in REPRESENTATIVE else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
 
 
 @cache

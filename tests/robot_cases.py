@@ -17,13 +17,15 @@ IMMOBILE = {"iris_simple.urdf", "quadrotor_base.urdf"}  # no joint moves unless 
 CASES = [(path, root) for path in ROBOTS for root in ("fixed", "free") if root == "free" or path.name not in IMMOBILE]
 
 
-def _param(path: Path, root: str) -> Any:
-    """Half of the robots stand and the other half floats; the rest is for `make test-all`."""
-    quick = path.name in IMMOBILE or root == ("fixed", "free")[ROBOTS.index(path) % 2]
+def _param(path: Path, root: str, share: int = 1) -> Any:
+    """Half of the robots stand and the other half floats, or one in `share` of both; others are for `make test-all`."""
+    number = ROBOTS.index(path)
+    quick = path.name in IMMOBILE or (root == ("fixed", "free")[number % 2] and number // 2 % share == 0)
     return pytest.param(path, root, id=f"{path.name}-{root}", marks=() if quick else pytest.mark.slow)
 
 
 every_robot = pytest.mark.parametrize(("path", "root"), [_param(*case) for case in CASES])
+every_other_robot = pytest.mark.parametrize(("path", "root"), [_param(*case, share=2) for case in CASES])
 REFERENCES = {"LOCAL": pin.LOCAL, "WORLD": pin.WORLD, "LOCAL_WORLD_ALIGNED": pin.LOCAL_WORLD_ALIGNED}
 
 

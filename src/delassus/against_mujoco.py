@@ -111,7 +111,10 @@ def compare_with_mujoco(
     mujoco = importlib.import_module("mujoco")
     sim = Simulation.from_file(source)
     if not sim.model.describes_world:
-        raise BadArgument(f"{os.fspath(source)!r} is not MJCF, which MuJoCo reads too.", code="not-supported")
+        raise BadArgument(
+            f"{os.fspath(source)!r} is not an MJCF file: only MJCF files can be compared with MuJoCo.",
+            code="not-supported",
+        )
     mj = mujoco.MjModel.from_xml_path(os.fspath(source))
     steps = max(round(seconds / sim.time_step), 1)
     control = _controls(sim, steps, noise, seed)

@@ -14,7 +14,6 @@ from rich.table import Table
 import delassus
 from delassus import doctor as checks
 from delassus import info as tables
-from delassus.against_mujoco import compare_with_mujoco, plot_comparison
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -210,11 +209,13 @@ def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
 @app.command("compare")
 def compare_engines(
     source: Annotated[str, typer.Argument(help="An MJCF file.")],
-    seconds: Annotated[float, typer.Option(help="How long both are simulated [s].")] = 1.0,
-    noise: Annotated[float, typer.Option(help="Random controls, as a share of their range.")] = 0.0,
-    plot: Annotated[Path | None, typer.Option(help="A file for a plot of both motions.")] = None,
+    seconds: Annotated[float, typer.Option(help="How long to simulate, in seconds.")] = 1.0,
+    noise: Annotated[float, typer.Option(help="Size of random controls, as a share of their range.")] = 0.0,
+    plot: Annotated[Path | None, typer.Option(help="Write a plot of both motions to this file.")] = None,
 ) -> None:
-    """Simulate a file here and in MuJoCo: print when the motions part, and which ingredients differ."""
+    """Simulate an MJCF file here and in MuJoCo: print when the motions diverge, and which quantities differ."""
+    from delassus.against_mujoco import compare_with_mujoco, plot_comparison  # imports all of simulation
+
     screen = console()
     try:
         result = compare_with_mujoco(source, seconds, noise)
@@ -228,22 +229,26 @@ def compare_engines(
     if result.parted_at is None:
         screen.print(f"the motions agree to 1 mm and 1 mrad for {seconds:g} s", soft_wrap=True)
     else:
-        screen.print(f"the motions part after {result.parted_at:g} s, joint {escape_text(result.parted_joint)} first")
+        screen.print(
+            f"the motions diverge after {result.parted_at:g} s, joint {escape_text(result.parted_joint)} first"
+        )
 
 
 @app.command()
 def learn(
-    task: Annotated[str | None, typer.Argument(help="A task, such as quadruped-walk; none lists them.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(help="A task, such as quadruped-walk. Omit it to list the tasks.")
+    ] = None,
     robot: Annotated[str | None, typer.Option(help="Another robot: its name, or a URDF or MJCF file.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     minutes: Annotated[
-        float, typer.Option(help="How long it learns, at most; the first iteration, which may compile, is not counted.")
+        float, typer.Option(help="Time limit, not counting the first iteration, which may compile.")
     ] = 3.0,
-    out: Annotated[Path, typer.Option(help="The folder for checkpoint, policy, curves and film.")] = Path("run"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in the folder.")] = False,
-    until: Annotated[str, typer.Option(help="End at the task's goal, at halfway, or at none but the time's.")] = "goal",
+    out: Annotated[Path, typer.Option(help="Folder for checkpoint, policy, curves and film.")] = Path("run"),
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint in the folder.")] = False,
+    until: Annotated[str, typer.Option(help="When to end: goal, halfway, or none (at the time limit only).")] = "goal",
 ) -> None:
-    """Learn a task, and write a page with the curves of learning and a film; Ctrl-C ends it and keeps what there is."""
+    """Train a policy; write it with learning curves and a film. Ctrl-C ends training and keeps the policy."""
     from delassus.learning.learner.training import Budget, Progress, train
     from delassus.learning.results.session import FILM, PAGE, progress_line, show
     from delassus.learning.tasks.catalog import find_task, task_names
@@ -274,20 +279,24 @@ def learn(
 
 @app.command()
 def play(
-    run: Annotated[Path, typer.Argument(help="A folder that learning wrote, a file of a policy, or a task.")],
-    robot: Annotated[str | None, typer.Option(help="The robot that it was learnt on, if it is not the task's.")] = None,
-    command: Annotated[str | None, typer.Option(help="What robots are told, such as 0.5,0,0.")] = None,
-    out: Annotated[Path, typer.Option(help="The film.")] = Path("film.html"),
-    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c, numpy or onnx.")] = None,
+    run: Annotated[
+        Path, typer.Argument(help="A folder written by learn, a policy file, or a task with a bundled policy.")
+    ],
+    robot: Annotated[str | None, typer.Option(help="The robot of the training, if it was not the task's own.")] = None,
+    command: Annotated[str | None, typer.Option(help="Command to the robots, such as 0.5,0,0 for a velocity.")] = None,
+    out: Annotated[Path, typer.Option(help="File of the film.")] = Path("film.html"),
+    export_as: Annotated[
+        str | None, typer.Option("--export", help="Also export the policy as c, numpy or onnx.")
+    ] = None,
 ) -> None:
-    """Film robots that follow a policy, tell them what to do, and export the policy."""
+    """Film robots that follow a policy and a command; export the policy."""
     from delassus.learning.results.export import export_policy
-    from delassus.learning.results.session import film, load_run
+    from delassus.learning.results.session import film, load_run, parse_command
 
     screen = console()
     try:
         task, policy = load_run(run, robot)
-        told = None if command is None else {"command": [float(x) for x in command.split(",")]}
+        told = None if command is None else parse_command(task, command)
         verdict = film(out, task, policy, told)
         files = [out] if export_as is None else [out, *export_policy(policy, out.parent, export_as)]
     except (DelassusError, ValueError, OSError) as error:

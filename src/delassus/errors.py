@@ -105,7 +105,9 @@ class WrongType(DelassusError, TypeError):
 def expect(what: str, value: object, kind: type, example: str) -> None:
     """Raise `WrongType` unless an argument is of the kind that it has to be; the example shows how to make one."""
     if not isinstance(value, kind):
-        raise WrongType(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
+        raise WrongType(
+            f"{what} has the type {type(value).__name__}; it must be of type {kind.__name__}, such as {example}."
+        )
 
 
 def short(text: str, length: int = 60) -> str:

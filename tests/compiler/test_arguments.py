@@ -92,13 +92,13 @@ def inlined(*args, **kwargs):
     ("args", "kwargs", "message"),
     [
         ((None,), {"x": X}, "weighted needs the array 'y'; its arrays are x, y."),
-        ((None, X), {"x": X}, "weighted got the array 'x' twice, by its place and by its name."),
-        ((None, X, Y), {"y": Y}, "weighted got the array 'y' twice, by its place and by its name."),
-        ((None, X), {"model": None, "y": Y}, "weighted got its model twice, by its place and by its name."),
+        ((None, X), {"x": X}, "weighted got the array 'x' twice, by position and by name."),
+        ((None, X, Y), {"y": Y}, "weighted got the array 'y' twice, by position and by name."),
+        ((None, X), {"model": None, "y": Y}, "weighted got its model twice, by position and by name."),
         ((), {"x": X, "y": Y}, "weighted needs its model, the first argument."),
         ((), {}, "weighted needs its model, the first argument."),
         ((None, X), {"z": Y}, "weighted has no option 'z'; its options are: weight, offset; its arrays are x, y."),
-        ((None, X, Y, Y), {}, "weighted takes 2 arrays (x, y), got 3."),
+        ((None, X, Y, Y), {}, "weighted takes 2 arrays (x, y), got 3. Pass options by name: weight=."),
         ((None, X), {}, "weighted takes 2 arrays (x, y), got 1."),
     ],
 )

@@ -229,5 +229,5 @@ def test_the_default_of_a_structure_is_that_of_its_class():
     def function(model, x, *, contact=Contact(0.7)):  # noqa: B008
         return x
 
-    with pytest.raises(SignatureError, match="defaults are those of the class"):
+    with pytest.raises(SignatureError, match="defaults of their class"):
         dl.kernel("(c)->(c)", inputs={"contact": Contact})(function)

@@ -189,7 +189,7 @@ def test_only_real_numbers_mix_with_traced_values(operand, dtype):
 
 @pytest.mark.parametrize("other", [2j, "2", None], ids=str)
 def test_base_and_exponent_are_real_numbers(other):
-    message = "np.power met traced values and .*: base and exponent have to be real numbers"
+    message = "np.power met traced values and .*: base and exponent must be real numbers"
     refused(lambda x: x[0] ** other, TypeError, message)
     refused(lambda x: np.power(other, x), TypeError, message)
 

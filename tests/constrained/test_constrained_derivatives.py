@@ -135,7 +135,11 @@ CONSTRAINTS = {
 }
 
 
-@pytest.mark.parametrize("name", CONSTRAINTS)
+REPEATED = ("point", "point-yielding", "weld", "weld-yielding", "rod-on-the-world")
+"""Constraints with nothing that others of their kind lack, such as gains, compliance or a second frame."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow) if x in REPEATED else x for x in CONSTRAINTS])
 def test_derivatives_of_each_constraint_are_exact(name):
     mechanism = dl.Mechanism(tree(), CONSTRAINTS[name]())
     check_both(mechanism, *state(mechanism.model, 3), converged=True)

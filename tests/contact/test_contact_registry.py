@@ -16,16 +16,24 @@ from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.contact.systems.protocol import BATCH, ENTRIES, SHIFT, SWEEP, TRACED, natural_residual
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.contact.systems.scaled import Scaled
+from delassus.model.bundled.build import Assembly, box, rod
+from delassus.model.joints import Free, Prismatic
 
 ITERATIVE = ("admm", "bisection", "newton", "pgs", "sequential_impulses")
 by_name = pytest.mark.parametrize("method", ITERATIVE)
 
 
 def standing():
-    """A quadruped on its feet, about to touch: model, configuration, contacts."""
-    model = dl.load("quadruped")
-    feet = [frame.name for frame in model.frame_list if "foot" in frame.name]
-    return model, model.posture("home"), [dl.Contact(foot, friction=0.6, height=0.0) for foot in feet]
+    """A tripod, whose legs are slides, about to touch: model, configuration, contacts."""
+    a = Assembly("tripod")
+    a.body("trunk", Free(), None, (0, 0, 0.4), [box((0.3, 0.3, 0.1), 5.0)])
+    for k, (x, y) in enumerate(((0.2, 0.0), (-0.1, 0.2), (-0.1, -0.2))):
+        a.body(f"leg_{k}", Prismatic((0, 0, 1)), "trunk", (x, y, -0.2), [rod((0, 0, 0), (0, 0, -0.2), 1.0)])
+        a.frame(f"foot_{k}", f"leg_{k}", dl.Placement.of(p=(0, 0, -0.2)))
+    model = a.model()
+    q = model.neutral()
+    q[2] = 0.4
+    return model, q, [dl.Contact(f"foot_{k}", friction=0.6) for k in range(3)]
 
 
 # --- the registry -----------------------------------------------------------------------------------------------------
@@ -98,9 +106,9 @@ def test_every_iterative_solver_is_reached_from_a_compliant_step(method):
 
 @by_name
 def test_every_iterative_solver_is_reached_from_a_simulation(method):
-    model = dl.load("quadruped")
-    known, found = (dl.Simulation(model, time_step=1e-3, method=m) for m in ("auto", method))
-    state = known.start(model.posture("home"))
+    model, q, contacts = standing()
+    known, found = (dl.Simulation(model, time_step=1e-3, touching=contacts, method=m) for m in ("auto", method))
+    state = known.start(q)
     for _ in range(3):
         expected = known.step(state, np.zeros(known.nu))
         made = found.step(state, np.zeros(known.nu))

@@ -448,9 +448,10 @@ def examples():
     sys.path.pop(0)
 
 
-def test_a_quadruped_moves_its_trunk_and_lifts_a_foot(examples):
+def test_a_quadruped_moves_its_trunk_and_lifts_a_foot(examples, monkeypatch):
     import reactive_quadruped as example
 
+    monkeypatch.setattr(example, "STEP", 4e-3)
     run = example.lift_foot()
     q, force = np.array(run.q), np.array(run.force)
     foot = dl.frame_placement(ROBOT, q, frame="front_left_foot")[1]

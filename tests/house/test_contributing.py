@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from delassus.compiler.backends.target import Target
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "delassus"
 PAGES = {name: (ROOT / f"{name}.md").read_text() for name in ("ARCHITECTURE", "CONTRIBUTING")}
@@ -19,8 +21,9 @@ MOST_PLACES = 2
 
 @pytest.mark.parametrize("title", RECIPES)
 def test_a_recipe_runs_as_it_is_printed(title, tmp_path):
-    """In a process of its own: what it registers stays there."""
-    command = [sys.executable, "-W", "error", "-c", RECIPES[title]]
+    """In a process of its own, where what it registers stays, and with code that is compiled as in other tests."""
+    effort = f"from {Target.__module__} import Target\nhost = Target.host().with_opt({Target.host().opt})\n"
+    command = [sys.executable, "-W", "error", "-c", f"{effort}Target.host = lambda: host\n{RECIPES[title]}"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

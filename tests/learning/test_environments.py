@@ -135,6 +135,22 @@ def test_tasks_that_do_not_fit_are_refused(kind, words):
         Environments(kind(**vars(find_task("quadruped-walk"))), 2)
 
 
+def test_a_task_without_a_method_is_refused():
+    with pytest.raises(LearningError, match=r"the task LearningTask has no method begin\(self, now\)"):
+        Environments(LearningTask(dl.load("pendulum"), periods=2), 2)
+
+
+def test_rewards_cannot_move_the_robot():
+    @dataclass(frozen=True)
+    class Meddling(QuadrupedWalk):
+        def reward(self, now):
+            now.q[2] = 5.0
+            return {"none": 0.0}
+
+    envs = Environments(Meddling(**vars(find_task("quadruped-walk"))), 2)
+    assert (envs.step(envs.start(), np.zeros((2, 12)))[0].simulation.q[:, 2] < 1.0).all()
+
+
 def test_unknown_names_are_refused(envs):
     with pytest.raises(ValueError, match="quadruped-walk"):
         find_task("quadruped-wlak")

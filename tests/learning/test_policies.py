@@ -7,7 +7,7 @@ import pytest
 
 from delassus.learning import Budget, Environments, bundled_policies, bundled_policy, evaluate, find_task, train
 from delassus.learning.errors import LearningError
-from delassus.learning.results.session import load_run
+from delassus.learning.results.session import load_run, parse_command
 
 NAME = "quadruped-walk"
 
@@ -63,3 +63,19 @@ def test_cart_pole_learns_to_balance():
 def test_budget_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(LearningError):
         Budget(**wrong)
+
+
+@pytest.mark.parametrize("text", ["fast", "1", "0.5,0,nan", "0.5,0,0,0"])
+def test_commands_that_a_task_does_not_take_are_refused(text):
+    with pytest.raises(LearningError, match=r"it must be 3 finite numbers, such as 0\.5,0,0"):
+        parse_command(find_task("quadruped-walk"), text)
+
+
+def test_commands_to_a_task_without_any_are_refused():
+    with pytest.raises(LearningError, match="take no command; omit it"):
+        parse_command(find_task("cart-pole"), "1")
+
+
+def test_a_policy_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(LearningError, match=r"'walk' is neither .* quadruped-walk"):
+        load_run(Path("walk"))

@@ -106,7 +106,7 @@ def test_a_number_of_a_default_is_refused_where_it_is_written():
 @pytest.mark.parametrize(
     ("attribute", "sentence"),
     [
-        ('pos="1e31 0 0"', "pos of geom 'bar' is 1e+31; SI units of a robot stay within ±1e+30."),
+        ('pos="1e31 0 0"', "pos of geom 'bar' is 1e+31; numbers of a robot in SI units must be within ±1e+30."),
         ('mass="inf"', "mass of body 'upper' is inf; it must be a finite number."),
     ],
 )

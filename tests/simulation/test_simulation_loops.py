@@ -44,9 +44,10 @@ def biped():
     held = np.array([home[robot.q_slice(name)][0] for name in driven])
     rocked = np.array([0.05 * ("thigh" in name or "crank" in name) for name in driven])
 
-    @dl.kernel("(),(nq),(nv)->(12)")
-    def rock(model, time, q, v):
-        return dnp.array(held + dnp.sin(2.0 * time) * rocked)
+    def rock(seconds):
+        """An array, which takes the kernel of every robot that is told what to do."""
+        time = np.arange(round(seconds / 1e-3)) * 1e-3
+        return held + np.sin(2.0 * time)[:, None] * rocked
 
     q0 = home.copy()
     q0[2] += 0.02
@@ -64,6 +65,7 @@ def biped():
 )
 def test_loops_that_touch_the_ground_stay_closed(robot, seconds):
     sim, q0, control = robot()
+    control = control(seconds) if robot is biped else control
     log = sim.run(q0, control=control, steps=round(seconds / sim.period))
     touches = (log.contact_impulse[..., 2] > 0.0).any(-1)
     assert touches.mean() > 0.05

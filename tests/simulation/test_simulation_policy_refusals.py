@@ -40,11 +40,36 @@ def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
         (lambda: {"force": np.ones(1)}, ("wrong-shape", "force", "(1,)", "(2,)")),
         (lambda: {"last": np.ones(3)}, ("wrong-shape", "last", "(3,)", "(2,)")),
         (lambda: {"lost": 0.0}, ("unknown-name", "lost", "last")),
+        (lambda: "left", ("wrong-type", "control", "'left'")),
+        (lambda: ["left", "right"], ("wrong-type", "control", "'left'")),
+        (lambda: np.array([1.0j]), ("wrong-type", "control", "1.j")),
+        (lambda: {"force": [np.ones(2), 1.0]}, ("wrong-type", "force")),
+        (lambda: {"last": None}, ("wrong-type", "last", "None")),
+        (lambda: {"last": object()}, ("wrong-type", "last", "object")),
     ],
 )
-def test_results_of_the_wrong_shape_or_name_are_refused(result, refusal):
+def test_results_of_the_wrong_type_shape_or_name_are_refused(result, refusal):
     with refuses(*refusal):
         CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda now: result(), memory={"last": np.zeros(2)}), steps=3)
+
+
+def test_functions_cannot_change_the_state_in_place():
+    def push(now):
+        now.q[0], now.v[0], now["last"][0] = 3.0, 4.0, 5.0
+
+    policy = CompiledPolicy(push, after=push, memory={"last": np.zeros(2)})
+    log = CART_SIM.run(np.array([0.0, 0.1]), control=policy, steps=3)
+    np.testing.assert_array_equal(log.q, CART_SIM.run(np.array([0.0, 0.1]), steps=3).q)
+    assert not log.memory[1:].any()
+
+
+class Unhashable:
+    """A function that no dict can find."""
+
+    __hash__ = None
+
+    def __call__(self, now):
+        return None
 
 
 @pytest.mark.parametrize(
@@ -58,6 +83,8 @@ def test_results_of_the_wrong_shape_or_name_are_refused(result, refusal):
         ({"before": judge, "memory": {"last": "zero"}}, ("not-a-number", "last")),
         ({"before": judge, "memory": {"last": []}}, ("wrong-shape", "last")),
         ({"before": judge, "every": "second"}, ("unknown-option", "second")),
+        ({"before": np.sin}, ("wrong-type", "before", "sin", "lambda now")),
+        ({"after": Unhashable()}, ("wrong-type", "after", "Unhashable", "lambda now")),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(options, refusal):
@@ -71,6 +98,36 @@ def test_memory_of_another_policy_is_refused():
         sim.step(sim.start(q0, memory=np.zeros(3)), policy)
     with refuses("batch-mismatch", "(5, 3)"):
         sim.start(q0, memory=np.zeros((5, 3)))
+
+
+def test_memory_that_is_no_numbers_is_refused():
+    with refuses("not-a-number", "'first'"):
+        CASES["cart"][2].unpack("first")
+
+
+def test_a_function_without_parameters_is_refused():
+    with refuses("function-failed", "before of the policy failed: TypeError", "0 positional arguments"):
+        CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda: 0.0), steps=3)
+
+
+@pytest.mark.parametrize(
+    ("sensor", "refusal"),
+    [
+        ("gyro:head", ("unknown-sensor", "'head'", "frame")),
+        ("actuatorfrc:hip", ("unknown-sensor", "'hip'", "12")),
+        ("airtime:front_left_calf_1", ("unknown-sensor", "tracked=")),
+        ("heightscan:trunk", ("wrong-shape", "(x, y)")),
+        ("touch:*_calf_1", ("unknown-sensor", "4 sensors", "hind_right_calf_1")),
+    ],
+)
+def test_sensors_that_the_robot_lacks_are_refused(sensor, refusal):
+    with refuses(*refusal):
+        DOG_SIM.run(HOME, control=CompiledPolicy(lambda now: {"sum": now[sensor][0]}, memory={"sum": 0.0}), steps=3)
+
+
+def test_a_sensor_is_found_by_its_name_alone():
+    with refuses("function-failed", "now[0] is neither a memory nor a sensor"):
+        CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda now: now[0]), steps=3)
 
 
 def test_a_policy_cannot_be_delayed_nor_another_ones_reference():

@@ -103,7 +103,7 @@ def thrown(model: dl.Model, count: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def test_the_recursion_and_the_delassus_matrix_lead_to_the_same_velocities():
     model, options = rough_quadruped()
-    options["max_limits"] = 0  # at a limit, friction and limit share their impulse in more than one way
+    options |= {"touching": "*_calf_1", "max_limits": 0}  # friction and limit share impulses in more than one way
     tree, dual = (dl.Simulation(model, method=method, **options) for method in ("articulated", "dual"))
     q, v, u = thrown(model, 16)
     state = tree.start(q, v)
@@ -131,6 +131,43 @@ def test_contacts_between_bodies_join_branches_of_the_tree():
         assert np.max(np.abs(one.v - other.v).max(-1) / (1.0 + np.abs(other.v).max(-1))) < 1e-6
         state, pressed = one, pressed + (one.impulse[:, 2] > 0.0).sum()
     assert pressed > 100
+
+
+@pytest.mark.parametrize("turn", [0.8, 0.9])
+def test_pairs_in_classes_join_branches_too(turn):
+    """The shanks of left and right legs strike each other at 20 rad/s."""
+    model, options = rough_quadruped()
+    options |= {"max_limits": 0, "touching": (), "max_contacts": 4}
+    parts = [f"{end}_{{}}_{part}_0" for end in ("front", "hind") for part in ("thigh", "calf")]
+    options["colliding"] = [(part.format("left"), part.format("right")) for part in parts]
+    sim = dl.Simulation(model, method="articulated", **options)
+    assert sim.scene.pair_classes and not sim.scene.collisions
+    inwards = np.array([-1.0, 1.0, -1.0, 1.0])
+    q, v = np.array(model.posture("home")), np.zeros(model.nv)
+    q[7::3] += turn * inwards
+    v[6::3] = 20.0 * inwards
+    impulses = sim.stages(sim.start(q, v), q[7:]).impulses
+    assert impulses.converged and impulses.iterations <= 20
+    assert np.max(impulses.impulse[2 : sim.scene.contact_end : 3]) > 1.0
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_flat_feet_at_the_onset_of_sliding_take_few_iterations(seed):
+    """A humanoid on eight redundant points, whose stiff servos are suddenly given other targets."""
+    model = dl.load("humanoid")
+    rough = {"friction": (0.05,), "effort_limit": (1000.0,)}
+    joints = (replace(joint, **rough) if joint.kind.nv == 1 else joint for joint in model.joints)
+    model = replace(model, joints=tuple(joints))
+    options = {"touching": ("*_foot_0",), "max_limits": 0, "actuators": position_servos(model, 1000.0, 20.0)}
+    ground = dl.Ground(friction=0.6, torsional=0.005, rolling=0.0005)
+    sim = dl.Simulation(model, method="articulated", ground=ground, time_step=H, **options)
+    q = model.posture("home")
+    u, state = q[7:] + 0.5 * np.random.default_rng(seed).uniform(-1.0, 1.0, sim.nu), sim.start(q)
+    for _ in range(2):
+        stages = sim.stages(state, u)
+        assert stages.impulses.converged and stages.impulses.iterations <= 10
+        rows, places = np.asarray(stages.impulses.impulse), np.asarray(stages.contacts.candidate)
+        state = replace(state, q=np.asarray(stages.q), v=np.asarray(stages.v), impulse=rows, contact=places)
 
 
 def test_impulses_of_a_step_obey_all_laws_of_contacts_and_joints():

@@ -172,12 +172,29 @@ def test_a_model_without_shapes_falls():
         ({"contacts": dl.ContactSelection(), "touching": "lid"}, "conflicting-arguments", ("touching", "'lid'")),
         ({"touching": "*", "friction": -1.0}, "friction-out-of-range", ("-1",)),
         ({"touching": "*", "normal": (0.0, 0.0, 0.0)}, "zero-direction", ("normal",)),
+        ({"touching": "*", "normal": (0.0, 0.0, np.nan)}, "zero-direction", ("normal", "nan")),
         ({"touching": "*", "max_contacts": -1}, "out-of-range", ("max_contacts", "-1")),
     ],
 )
 def test_what_shapes_cannot_have_is_refused(options, code, named):
     with refuses(code, *named):
         step_of(STACK, REST, **options)
+
+
+def test_a_set_of_names_selects_as_a_list_does():
+    steps = [step_of(STACK, REST, touching=names) for names in ({"crate"}, ["crate"])]
+    np.testing.assert_array_equal(steps[0].velocity, steps[1].velocity)
+
+
+@pytest.mark.parametrize("name", ["friction", "restitution", "height"])
+def test_values_of_another_batch_are_refused_by_name(name):
+    with refuses("batch-mismatch", name, "(2,)", "(3,)"):
+        step_of(STACK, np.tile(REST, (3, 1)), touching="*", **{name: np.full(2, 0.5)})
+
+
+def test_contacts_that_are_not_there_are_refused_with_the_nearest():
+    with refuses("unknown-name", "crate_9", "crate_8"):
+        step_of(STACK, REST, touching="*").impulses["crate_9"]
 
 
 def test_a_file_without_ground_has_none_and_its_field_is_refused():

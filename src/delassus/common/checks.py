@@ -86,9 +86,9 @@ def is_real(x: Any) -> bool:
 
 def number_in_range(what: str, x: Any, within: Range) -> float:
     """One number in a range."""
-    array = real_array(what, x, f"a number {within.form}", within.code)
+    array = real_array(what, x, f"a number that is {within.form}", within.code)
     if array.ndim:
-        raise WrongShape(f"{what} has shape {array.shape}; it must be one number {within.form}.")
+        raise WrongShape(f"{what} has shape {array.shape}; it must be one number that is {within.form}.")
     if math.isnan(array) or within.outside(array):
         raise OutOfRange(f"{what} is {short(repr(x))}; it must be {within.form}.", code=within.code)
     return float(array)
@@ -96,7 +96,7 @@ def number_in_range(what: str, x: Any, within: Range) -> float:
 
 def numbers_in_range(what: str, x: Any, within: Range) -> NDArray[np.float64]:
     """Numbers (…) in a range; NaN in an array passes."""
-    array = real_array(what, x, f"a number {within.form}", within.code)
+    array = real_array(what, x, f"a number that is {within.form}", within.code)
     if not array.ndim:
         return np.asarray(number_in_range(what, x, within))
     wrong = array[within.outside(array)]

@@ -23,8 +23,10 @@ class UnknownName(DelassusError, KeyError):
         self.nearest = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
         if self.nearest:
             hint = f" The nearest are: {', '.join(self.nearest)}."
+        elif not known:
+            hint = " It has none."
         else:
-            few = f": {', '.join(known)}" if 0 < len(known) <= FEW_NAMES else ""
+            few = f": {', '.join(known)}" if len(known) <= FEW_NAMES else ""
             hint = f" It has {len(known)} of them{few}."
         super().__init__(f"the model has no {what} {name!r}.{hint}", code=code)
 

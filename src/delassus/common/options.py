@@ -69,6 +69,8 @@ def _hashable(value: Any) -> Any:
         return value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, list | tuple):
         return tuple(_hashable(x) for x in value)
+    if isinstance(value, set):
+        return frozenset(value)
     if isinstance(value, Mapping):
         return tuple((key, _hashable(x)) for key, x in value.items())
     return value

@@ -71,7 +71,8 @@ def trace_function(
         said = str(error).rstrip(".") or "no reason given"
         result_text = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{label} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{label} cannot be traced: {said} ({type(error).__name__}). It must be a function (time, q, v) that "
+            "returns "
             f"{result_text}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

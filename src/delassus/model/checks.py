@@ -43,7 +43,8 @@ def check_parts(model: Any, **kinds: type) -> None:
         number = part.parent if hasattr(part, "parent") else part.joint
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
             raise BadArgument(
-                f"{part.name!r} is on the joint {short(repr(number))}; joints are given by number.", code="wrong-type"
+                f"{part.name!r} is on the joint {short(repr(number))}; a joint must be given by its number.",
+                code="wrong-type",
             )
         mimic = getattr(part, "mimic", None)
         if mimic is not None and not all(is_real(getattr(mimic, x, None)) for x in ("source", "ratio", "offset")):

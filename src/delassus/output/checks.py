@@ -138,7 +138,7 @@ def _check_contacts(record: Any, axes: tuple[int, ...]) -> None:
     rows, m = record.rows * record.slots, record.impulse.shape[-1]
     if record.rows not in (3, 4, 6) or rows > m:
         raise TrajectoryError(
-            f"there are impulses of {m} rows, and contacts in {record.slots} slots of {record.rows} rows each; they "
-            "have 3, 4 or 6.",
+            f"impulses of {m} rows do not fit contacts in {record.slots} slots of {record.rows} rows each, which must "
+            "be 3, 4 or 6.",
             code="wrong-shape",
         )

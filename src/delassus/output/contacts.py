@@ -103,7 +103,7 @@ class ContactRecord:
             )
         if float(arrays["rows"]) not in (3.0, 4.0, 6.0):
             raise TrajectoryError(
-                f"its contacts have {float(arrays['rows']):g} rows; they have 3, 4 or 6.", code="other-file"
+                f"its contacts have {float(arrays['rows']):g} rows; they must have 3, 4 or 6.", code="other-file"
             )
         if np.any(contact != np.floor(contact)) or np.any((contact < 0) | (contact >= max(len(shapes), 1))):
             raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.", code="other-file")

@@ -111,7 +111,7 @@ def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
             raise TrajectoryError(
-                f"times is {times}; it must be how many drawings there are, one or more, or their times.",
+                f"times is {times}; it must be a number of drawings, one or more, or an array of times.",
                 code="out-of-range",
             )
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]

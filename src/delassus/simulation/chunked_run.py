@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.simulation.runner import Runner
-from delassus.step.stages.solve import LONGER
+from delassus.step.stages.tree_problem import PATIENTLY
 from delassus.step.stages.types import MAX_ITERATIONS
 
 LONGEST: Final = 64
@@ -35,7 +35,7 @@ class ChunkedRun:
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
-        most = LONGER if sim.reduced_scene.fallback else MAX_ITERATIONS
+        most = PATIENTLY if sim.reduced_scene.fallback else MAX_ITERATIONS
         names, shared = runner.packed(most)
         inputs = (
             *(x[:-1] for x in self._moving),

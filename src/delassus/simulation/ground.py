@@ -150,8 +150,8 @@ class Ground:
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
-                "the ground's heights describe a height field, but height or normal describe a plane: add the height "
-                "to the heights, and omit height and normal.",
+                "the ground's heights describe a height field, and height and normal describe a plane: pass one of "
+                "them. A height can be added to the heights.",
                 code="conflicting-arguments",
             )
         what = "the spacing [m] of the ground's heights"

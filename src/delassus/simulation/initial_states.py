@@ -87,7 +87,7 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
         errors = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
         if np.any(errors > OPEN):
             raise SimulationError(
-                f"a loop is open by {error.max():.3g} m or rad{worst}, and closing it from there leaves "
+                f"a loop is open by {error.max():.3g} m or rad{worst}, and dl.assemble leaves "
                 f"{errors.max():.3g}. Start from a configuration in which it is closed.",
                 code="constraints-violated",
             )

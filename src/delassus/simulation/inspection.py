@@ -96,7 +96,8 @@ class Inspection(Setup):
         number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
         if not fits(self.ground.batch, batch):
             raise SimulationError(
-                f"the state has the batch axes {batch}; they must fit those of the ground, {self.ground.batch}.",
+                f"the state has the batch axes {batch}; they must broadcast with the batch axes of the ground, "
+                f"{self.ground.batch}.",
                 code="batch-mismatch",
             )
         u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))

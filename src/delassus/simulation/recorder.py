@@ -175,8 +175,8 @@ def _report(progress: Callable[[int, State], Any], k: int, runner: Runner, log: 
     sim.check(after)
     if not np.array_equal(after.parameters, before.parameters, equal_nan=True):
         raise RunError(
-            f"progress changed parameters at {runner.log_time:g} s, and those of a run are constant. Reset "
-            "environments without parameters=, or write a loop over sim.step.",
+            f"progress changed parameters at {runner.log_time:g} s; the parameters of a run are constant. Reset items "
+            "without parameters=, or write a loop over sim.step.",
             runner.log_time,
             code="not-supported",
         )

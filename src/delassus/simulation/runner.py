@@ -39,6 +39,7 @@ from delassus.step.period.hooks import COUNTERS
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
+from delassus.step.stages.tree_problem import PATIENTLY
 from delassus.step.stages.types import MAX_ITERATIONS, SolverLimits
 
 _FROZEN: Final = int(Mark.FROZEN)
@@ -49,9 +50,8 @@ _NEW: Final = -1.0
 """The flag of environments before the first attempt."""
 
 _QUICKLY_BY_TREE: Final = 6.0
-"""Iterations inside the articulated-body recursion before an environment is left to a second call. A standing G1 takes
-three, and the slowest of eight takes four to five. After four, a fifth of all environments would be left; after six, a
-twelfth."""
+"""Iterations inside the articulated-body recursion before an environment is left to a second call. Standing robots take
+two to four on average, and a sixth of the environments of the slowest more than six."""
 
 _MANY: Final = 0.05
 """Fraction of environments that need the full contact set above which it pays to solve them with it at once."""
@@ -245,7 +245,7 @@ class Runner:
             if self.status.item() == flag:
                 tick = self._bound_rescues.get(id(scene))
                 if tick is None:
-                    most = LONGER if scene.fallback else MAX_ITERATIONS
+                    most = PATIENTLY if scene.fallback else MAX_ITERATIONS
                     tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
@@ -381,9 +381,11 @@ class Runner:
         return (
             (_NEW, reduced, _QUICKLY_BY_TREE),
             (NEEDS_ITERATIONS, reduced, LONGER),
+            (NEEDS_ITERATIONS, reduced, PATIENTLY),
             rescue,
             (NEEDS_FULL_SET, full, _QUICKLY_BY_TREE),
             (NEEDS_ITERATIONS, full, LONGER),
+            (NEEDS_ITERATIONS, full, PATIENTLY),
             rescue,
         )
 
@@ -462,7 +464,7 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size, dtype), np.array(self.sim.time_step, dtype)
         self._bound_control = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(x, dtype) for x in (self.residual, 0.0, self.status))
-        most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
+        most = PATIENTLY if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, max_iterations: float) -> Callable[[], None]:

@@ -132,7 +132,7 @@ class Simulation(Inspection):
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
             robot = Mechanism(robot)
-        expect("the robot", robot, Mechanism, 'load("quadruped")')
+        expect("the robot", robot, Mechanism, 'Mechanism(load("quadruped"))')
         if not robot.nv:
             raise SimulationError(
                 f"the robot {robot.model.name!r} has no movable joint, so there is nothing to simulate.",

@@ -49,6 +49,7 @@ class RowOutcome(Outcome):
         m = self.scene.m
         if given.shape[-1:] != (m,):
             raise ContactProblemError(
-                f"values have shape {given.shape}; their last axis must have {m} rows.", code="wrong-shape"
+                f"values have shape {given.shape}; their last axis must have length {m}, one value for each row.",
+                code="wrong-shape",
             )
         return {name: given[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}

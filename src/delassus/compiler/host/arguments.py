@@ -64,7 +64,7 @@ class Arguments:
         keywords = dict(given)
         if self.model in keywords:
             if model is not NOT_GIVEN:
-                raise TypeError(f"{self.kernel} got its model twice, by its place and by its name.")
+                raise TypeError(f"{self.kernel} got its model twice, by position and by name.")
             model = keywords.pop(self.model)
         if model is NOT_GIVEN:
             raise TypeError(f"{self.kernel} needs its model, the first argument.")
@@ -72,7 +72,7 @@ class Arguments:
         by_name = {name: keywords.pop(name) for name in self.arrays if name in keywords and name != PARAMETERS}
         for name in self.arrays[: len(arrays)]:
             if name in by_name:
-                raise TypeError(f"{self.kernel} got the array {name!r} twice, by its place and by its name.")
+                raise TypeError(f"{self.kernel} got the array {name!r} twice, by position and by name.")
         rest = self.arrays[len(arrays) :]
         missing = [name for name in rest if name not in by_name]
         if missing or len(arrays) > len(self.arrays):
@@ -80,7 +80,9 @@ class Arguments:
             array_names = ", ".join(self.arrays)
             if by_name:
                 raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {array_names}.")
-            raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({array_names}), got {len(arrays)}.")
+            names = ", ".join(f"{name}=" for name in self.options) if len(arrays) > len(self.arrays) else ""
+            hint = f" Pass options by name: {names}." if names else ""
+            raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({array_names}), got {len(arrays)}.{hint}")
         return model, (*arrays, *(by_name[name] for name in rest)), keywords
 
     def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -103,7 +105,7 @@ class Arguments:
                 )
             inputs[PARAMETERS] = parameters
         elif parameters is not None:
-            raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
+            raise TypeError(f"{self.kernel} got {PARAMETERS}=, but this {type(model).__name__} has no parameters.")
         return inputs, options
 
     def expand(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -246,9 +248,7 @@ class Arguments:
         """Raise if one of some names is not that of an option."""
         for name in given:
             if name in self.arrays:
-                raise TypeError(
-                    f"{name!r} is an array of {self.kernel}, not an option: arrays are given by their places."
-                )
+                raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: pass arrays by position.")
             if name in self._shared:
                 raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: name it in inputs=({name!r},).")
             if name not in self.options and name not in self.optional:

@@ -176,13 +176,14 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
     }
     if reserved:
         raise SignatureError(
-            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call.",
+            f"{function.__name__}: the option name {reserved.pop()!r} is reserved: calls of all kernels have an "
+            "argument of this name.",
             code="bad-signature",
         )
     names = tuple(p.name for p in positional[1:])
     if not positional or len(names) != len(signature.inputs):
         raise SignatureError(
-            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
+            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature needs a model and "
             f"{len(signature.inputs)} array(s).",
             code="bad-signature",
         )
@@ -202,8 +203,8 @@ def _expand_defaults(
             raise SignatureError(f"{function}: the name {twice!r} stands for two parameters: name one differently.")
         if bundle is not None and parameter.default not in (inspect.Parameter.empty, bundle.kind()):
             raise SignatureError(
-                f"{function}: the default of {name!r} is {parameter.default!r}; it has to be {bundle.kind.__name__}(): "
-                "defaults are those of the class."
+                f"{function}: the default of {name!r} is {parameter.default!r}; it must be "
+                f"{bundle.kind.__name__}(), because fields have the defaults of their class."
             )
         keywords |= fields
     missing = next((name for name in bundles if name not in {p.name for p in parameters}), None)
@@ -218,8 +219,8 @@ def _check_default(function: str, name: str, group: Group, default: Any) -> None
         return
     if not isinstance(default, group.kind) or group.nondefault_fields(default):
         raise SignatureError(
-            f"{function}: the default of {name!r} is {default!r}; it has to be {group.kind.__name__}() with all fields "
-            "left out: defaults are those of the class."
+            f"{function}: the default of {name!r} is {default!r}; it must be {group.kind.__name__}() "
+            "without arguments, because fields have the defaults of their class."
         )
 
 

@@ -197,7 +197,7 @@ def _check(problem: Problem) -> None:
     tree = problem.motions.tree
     if tree.mimics:
         raise BadArgument(
-            f"joints of {problem.model.name!r} share coordinates (mimicry), so there is no recursion over its "
+            f"joints of {problem.model.name!r} share coordinates (mimic joints), so there is no recursion over its "
             "tree: use prox_ltl or three_steps.",
             code="not-supported",
         )

@@ -65,7 +65,7 @@ def foot_contains(
     wrench = np.asarray(wrench)
     if wrench.shape[-1:] != (6,):
         raise ConeError(
-            f"the wrench has shape {wrench.shape}; its last axis holds six numbers, force then moment.",
+            f"the wrench has shape {wrench.shape}; its last axis must have length 6: force, then moment.",
             code="wrong-shape",
         )
     return violation(foot_rows(friction, half_length, half_width, pyramid), wrench) <= tolerance

@@ -106,6 +106,6 @@ def three(x: Any) -> Any:
     x = np.asarray(x)
     if x.shape[-1:] != (3,):
         raise ConeError(
-            f"the impulse has shape {x.shape}; its last axis holds three numbers: t1, t2, n.", code="wrong-shape"
+            f"the impulse has shape {x.shape}; its last axis must have length 3: t1, t2, n.", code="wrong-shape"
         )
     return x

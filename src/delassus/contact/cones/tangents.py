@@ -28,7 +28,7 @@ def contact_axes(normal: Any) -> Any:
     normal = np.asarray(normal)
     if normal.shape[-1:] != (3,):
         raise ConeError(
-            f"the normal has shape {normal.shape}; its last axis holds three numbers: x, y, z.", code="wrong-shape"
+            f"the normal has shape {normal.shape}; its last axis must have length 3: x, y, z.", code="wrong-shape"
         )
     largest = np.max(np.abs(normal), -1)
     if trace_of(normal) is None and numpy.any(largest == 0.0):

@@ -66,7 +66,7 @@ class ActuatedMechanism(HasModel):
         object.__setattr__(self, "names", tuple(self.names) or names)
         if len(self.names) != B.shape[1]:
             raise ActuationError(
-                f"there are {len(self.names)} names for {B.shape[1]} actuators; pass one for each.", code="wrong-shape"
+                f"names has {len(self.names)} names for {B.shape[1]} actuators; pass one for each.", code="wrong-shape"
             )
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
     if isinstance(mechanism, ActuatedMechanism):
         if actuation is not None:
             raise ActuationError(
-                "actuation conflicts with that of the ActuatedMechanism; omit it.",
+                "an ActuatedMechanism has its own actuation; omit actuation=.",
                 code="conflicting-arguments",
             )
         return mechanism

@@ -88,7 +88,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     A, B = linear.A, linear.B
     if A.ndim != 2:
         raise LinearizationError(
-            f"the linear model is of a batch {A.shape[:-2]}; pass that of one state.", code="wrong-shape"
+            f"the linear model has the batch axes {A.shape[:-2]}; pass the model of one state.", code="wrong-shape"
         )
     n, nu = B.shape
     Q, R = _matrix("state_cost", state_cost, n), _matrix("torque_cost", torque_cost, nu)

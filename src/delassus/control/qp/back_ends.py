@@ -71,7 +71,9 @@ def _check_start(qp: QPData, start: Any) -> None:
         start_shape.rows,
         start_shape.cones,
     ):
-        raise QPError(f"start is the solution of {start.qp!r}; it must be one of {qp!r}.", code="other-system")
+        raise QPError(
+            f"start solves {start.qp!r}; it must be a solution of a QP of this size, {qp!r}.", code="other-system"
+        )
 
 
 def _in_lanes(qp: QPData, start: QPSolution | None, tolerance: float, iterations: int) -> QPSolution:

@@ -93,13 +93,16 @@ class QPData:
         names = tuple(self.names) or tuple(default_names)
         if len(names) != len(default_names) or len(set(names)) != len(names):
             raise QPError(
-                f"there are {len(names)} names, {len(set(names))} of them different, for {len(default_names)}.",
+                f"names has {len(names)} names, of which {len(set(names))} are different; it must have "
+                f"{len(default_names)} different ones, one for each row and cone.",
                 code="wrong-shape",
             )
         object.__setattr__(self, "names", names)
         unknowns = tuple(self.unknowns) or tuple(f"x {i}" for i in range(n))
         if len(unknowns) != n:
-            raise QPError(f"there are {len(unknowns)} names of unknowns, for {n}.", code="wrong-shape")
+            raise QPError(
+                f"unknowns has {len(unknowns)} names; it must have {n}, one for each unknown.", code="wrong-shape"
+            )
         object.__setattr__(self, "unknowns", unknowns)
         try:
             _ = self.batch

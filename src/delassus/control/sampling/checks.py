@@ -66,7 +66,7 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
     overlap = np.maximum(low, lower), np.minimum(high, upper)
     if not np.all(overlap[0] <= overlap[1]):
         raise SamplingError(
-            f"limits is {limits!r}, but those of the actuators are {lower} to {upper}; both must overlap.",
+            f"limits is {limits!r}, and the actuators have limits from {lower} to {upper}; the two must overlap.",
             code="empty-interval",
         )
     return overlap

@@ -122,7 +122,8 @@ class Sampling(Frozen):
         self.narrowest, self.way = float(search.narrowest), update
         if self.knots > self.horizon:
             raise SamplingError(
-                f"there are {self.knots} knots for {self.horizon} control periods; pass fewer knots.",
+                f"knots is {self.knots}, which is more than the horizon of {self.horizon} control periods; pass fewer "
+                "knots.",
                 code="out-of-range",
             )
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, update.name, spline.spline

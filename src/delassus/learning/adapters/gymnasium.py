@@ -112,7 +112,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         given = list(seed)
         if len(given) != self.num_envs:
             raise LearningError(
-                f"seed has {len(given)} values for {self.num_envs} environments; it must have one for each.",
+                f"there are {len(given)} seeds for {self.num_envs} environments; pass one seed for each environment.",
                 code="wrong-shape",
             )
         return [k if one is None else int(one) % _SEEDS for k, one in enumerate(given)]

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.learning.environment.options import PPO
+from delassus.learning.errors import LearningError
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
 from delassus.simulation.sensors.snapshot import Snapshot
 from delassus.simulation.simulation import Simulation
 
 Floats = NDArray[numpy.float64]
+
+
+_METHODS: Final = ("begin", "control", "observe", "reward", "fails")
+"""What a task has to define."""
 
 
 @dataclass(frozen=True)
@@ -128,29 +133,28 @@ class LearningTask:
         return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps)
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """The start of an episode: a dict with "q" (nq,), and optionally "v" (nv,) and memory by name, by default zero,
-        and "parameters" (nparameters,), by default unchanged."""
-        raise NotImplementedError
+        """The start of an episode: q (nq,); where they are not zero, v (nv,) and memory by name; `parameters`."""
+        raise _missing_method(self, "begin")
 
     def control(self, now: Moment) -> Any:
-        """Controls of the actuators (nu,) for an action, at the start of a period."""
-        raise NotImplementedError
+        """Controls of the actuators (nu,) for an action, at the beginning of a period."""
+        raise _missing_method(self, "control")
 
     def observe(self, now: Moment) -> Any:
         """The observation of the policy (observations,)."""
-        raise NotImplementedError
+        raise _missing_method(self, "observe")
 
     def reward(self, now: Moment) -> dict[str, Any]:
-        """Terms of the reward of a period, by name; see `total` for their sum."""
-        raise NotImplementedError
+        """Terms of the reward by name, for a period; their sum is what counts."""
+        raise _missing_method(self, "reward")
 
     def total(self, terms: Any) -> Any:
         """The reward of a period from its terms (terms,), by default their sum."""
         return np.sum(terms)
 
     def fails(self, now: Moment) -> Any:
-        """Whether the robot has failed, which ends the episode with no further reward."""
-        raise NotImplementedError
+        """Whether the episode ends here, with nothing to gain any more."""
+        raise _missing_method(self, "fails")
 
     def advance(self, now: Moment) -> dict[str, Any]:
         """Changes for the next period: memory by name, and "kick" (nv,), which is added to the velocity."""
@@ -189,3 +193,12 @@ def lower_onto_ground(now: Moment, q: Any, clearance: float = 1e-3) -> Any:
     gaps = find_candidates(scene, compute_kinematics(scene, q), now.readout.ground).gap
     height = q[2] - np.min(gaps) + clearance
     return np.concatenate([q[:2], np.stack([height]), q[3:]])
+
+
+def _missing_method(task: LearningTask, name: str) -> LearningError:
+    """The error of a task that lacks a method."""
+    return LearningError(
+        f"the task {type(task).__name__} has no method {name}(self, now); a task defines "
+        f"{', '.join(_METHODS[:-1])} and {_METHODS[-1]}.",
+        code="missing-argument",
+    )

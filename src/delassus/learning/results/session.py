@@ -57,6 +57,20 @@ def _side_by_side(envs: Environments, q: Any) -> Any:
     return q + apart
 
 
+def parse_command(task: LearningTask, text: str) -> dict[str, Any]:
+    """The command to robots of a task, from numbers with commas between them."""
+    size = task.memory.get("command", 0)
+    try:
+        numbers = [float(x) for x in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not size or len(numbers) != size or not np.all(np.isfinite(numbers)):
+        need = f"it must be {size} finite numbers, such as {','.join(['0.5', '0', '0'][:size])}" if size else "omit it"
+        what = f"the command is {text!r}" if size else "robots of this task take no command"
+        raise LearningError(f"{what}; {need}.", code="bad-argument")
+    return {"command": numbers}
+
+
 def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
     """The task and the policy of a folder of a training session, of a file, or of a bundled policy."""
     if not run.exists() and str(run) in bundled_policies():
@@ -67,6 +81,12 @@ def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
                 code="other-system",
             )
         return find_task(str(run)), bundled_policy(str(run))
+    if not run.exists():
+        raise LearningError(
+            f"{str(run)!r} is neither the folder of a training, nor the file of a policy, nor a task with a bundled "
+            f"policy: {', '.join(bundled_policies())}.",
+            code="missing-file",
+        )
     policy = Policy.load(run / POLICY if run.is_dir() else run)
     task = find_task(policy.task, robot)
     envs = Environments(task, 1)

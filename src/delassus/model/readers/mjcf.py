@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):
     "mjcf",
     suffixes=(".mjcf",),
     root_tag="mujoco",
-    remedies={"root": 'MJCF says itself what moves, write <freejoint/> instead of root="free"'},
+    remedies={"root": 'MJCF files define how the base moves; write <freejoint/> instead of root="free"'},
 )
 def read_mjcf(data: str | bytes, file: str = _TEXT) -> Model:
     """The robot that an MJCF document describes. What it includes is looked for beside its `file`."""

@@ -83,7 +83,7 @@ class BadNumber:
         """What is wrong with it."""
         subject = f"{attribute or self.attributes[0]}{f' of {self.of} {self.name!r}' if self.name else ''}"
         if math.isfinite(self.value):
-            return f"{subject} is {self.value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}."
+            return f"{subject} is {self.value:g}; numbers of a robot in SI units must be within ±{MAX_MAGNITUDE:g}."
         return f"{subject} is {self.value:g}; it must be a finite number."
 
     def error(self, file: str, places: Places) -> ModelFileError:

@@ -77,8 +77,8 @@ def _posture(model: Model, state: Element, warnings: list[str]) -> Posture:
         expected = model.joints[k].kind.nq
         if count != expected:
             warnings.append(
-                f"{state.file}:{element.line}: the joint {name!r} has {expected} coordinates, but {count} in the "
-                f"{state.need('name')!r}: it is neutral there."
+                f"{state.file}:{element.line}: the joint {name!r} has {expected} coordinates, and {count} in the group "
+                f"state {state.need('name')!r}: there it keeps its neutral value."
             )
             continue
         q[model.q_starts[k] : model.q_starts[k] + expected] = element.numbers("value", expected)

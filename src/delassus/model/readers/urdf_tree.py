@@ -155,7 +155,7 @@ def _composed(element: Element, mimics: Mapping[str, Mimic], indices: Mapping[st
     ratio, offset = ratio * first.ratio, ratio * first.offset + offset
     if not (math.isfinite(ratio) and math.isfinite(offset)):
         raise element.error(
-            "the multipliers and offsets of this chain of mimics multiply to more than a float holds.",
+            "the product of the multipliers in this chain of mimic joints is beyond all floating-point numbers.",
             code="bad-mimicry",
         )
     return Mimic(first.source, ratio, offset)

@@ -136,11 +136,10 @@ def _command(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> C
     scene, memory = read.scene, _unpack(layout, read.memory)
     result = call(_snapshot(read, memory, 0.0))
     changes = {} if result is None else dict(result) if isinstance(result, Mapping) else {"control": result}
-    control = np.array(changes.pop("control", read.inputs.control[: scene.nu]))
-    _check_shape("before", "control", control, (scene.nu,))
-    forces = {name: np.array(changes.pop(name)) for name in COMMANDS[1:] if name in changes}
-    for name, x in forces.items():
-        _check_shape("before", name, x, (scene.nv,))
+    control = _checked("before", "control", changes.pop("control", read.inputs.control[: scene.nu]), (scene.nu,))
+    forces = {
+        name: _checked("before", name, changes.pop(name), (scene.nv,)) for name in COMMANDS[1:] if name in changes
+    }
     if forces and scene.many_bodies is not None:
         raise PolicyError(
             "the policy returns forces on joints, which scenes of many free bodies do not support: pass a Push, or "
@@ -187,16 +186,17 @@ def _call(name: str, weakly: Any, arrays: dict[str, Any], now: Any) -> Any:
         if isinstance(error, PolicyError):
             raise
         code = error.code if isinstance(error, DelassusError) else "function-failed"
-        what = f"{name} of the policy failed in {_place_of(error)}: {type(error).__name__}, {error}"
+        what = f"{name} of the policy failed{_place_of(error)}: {type(error).__name__}, {error}"
         raise PolicyError(what, code=code) from error
 
 
 def _place_of(error: Exception) -> str:
-    """The last line outside this package in the traceback of an error, or its last line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    outside = [f for f in frames if not f.filename.startswith(_PACKAGE)]
-    last = (outside or frames)[-1]
-    return f"line {last.lineno} of {Path(last.filename).name} (`{short(last.line or '', 80)}`)"
+    """The last line outside this package that led to an error; nothing if the call itself failed."""
+    outside = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
+    if not outside:
+        return ""
+    last = next((f for f in reversed(outside) if f.line), outside[-1])
+    return f" in line {last.lineno} of {Path(last.filename).name} (`{short(last.line or '', 80)}`)"
 
 
 def _unpack(layout: _Layout, memory: Any) -> dict[str, Any]:
@@ -219,15 +219,26 @@ def _pack(function: str, layout: _Layout, memory: dict[str, Any], changes: Mappi
         )
     parts = [np.zeros(0)]
     for name, shape in layout.memory:
-        x = np.array(changes.get(name, memory[name]))
-        _check_shape(function, name, x, shape)
+        x = _checked(function, name, changes.get(name, memory[name]), shape)
         parts.append(x.astype(float).reshape(-1))
     return np.concatenate(parts)
 
 
-def _check_shape(function: str, name: str, x: Any, shape: tuple[int, ...]) -> None:
+def _checked(function: str, name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """What a policy returned under a name: an array of real numbers of this shape."""
+    try:
+        x = np.array(value)
+    except (TypeError, ValueError):  # complex numbers among traced ones, or rows of several lengths
+        x = None
+    if x is None or (isinstance(x, numpy.ndarray) and x.dtype.kind not in "biuf"):
+        raise PolicyError(
+            f"{name} that {function} of the policy returned is {short(repr(value))}; it must be real numbers of shape "
+            f"{shape}.",
+            code="wrong-type",
+        )
     if np.shape(x) != shape:
         raise PolicyError(
             f"{name} that {function} of the policy returned has shape {np.shape(x)}; it must be {shape}.",
             code="wrong-shape",
         )
+    return x

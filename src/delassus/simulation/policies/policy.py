@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -77,12 +79,15 @@ class CompiledPolicy:
             raise PolicyError("the policy has no function: pass before= or after=.", code="missing-argument")
         for name in ("before", "after"):
             function = getattr(self, name)
-            if function is not None and not callable(function):
+            if function is None:
+                continue
+            if not callable(function):
                 raise PolicyError(
                     f"{name} is {short(repr(function))}; it must be a function of the environment, such as "
                     "lambda now: -now.v.",
                     code="wrong-type",
                 )
+            _check_reference(name, function)
         for name in ("memory", "shared"):
             object.__setattr__(self, name, _arrays(name, getattr(self, name)))
         used = {one for taken in self.parameters for one in taken}
@@ -152,7 +157,7 @@ class CompiledPolicy:
 
     def unpack(self, memory: ArrayLike) -> dict[str, Array]:
         """The parts of memory (…, size) by name, such as those of `log.memory` and `state.memory`."""
-        values = np.asarray(memory, float)
+        values = real_array("the memory", memory)
         if values.shape[-1:] != (self.size,):
             raise PolicyError(
                 f"the memory has shape {values.shape}; for this policy it must be (…, {self.size}).",
@@ -195,6 +200,19 @@ class CompiledPolicy:
         return {}
 
 
+def _check_reference(name: str, function: Any) -> None:
+    """Compiled code is kept as long as its function, and found by it."""
+    try:
+        hash(function)
+        weakref.ref(function.__self__ if isinstance(function, MethodType) else function)
+    except TypeError:
+        raise PolicyError(
+            f"{name} is {short(repr(function))}, which has no hash or no weak references: wrap it in a function, such "
+            "as lambda now: f(now).",
+            code="wrong-type",
+        ) from None
+
+
 def _keywords(function: Callable[..., Any] | None) -> tuple[str, ...]:
     """The names of a function's keyword-only parameters without defaults."""
     try:
@@ -223,10 +241,7 @@ def _arrays(what: str, values: Any) -> dict[str, Array]:
             )
         array = np.array(real_array(f"{name} of {what}", value))
         if not array.size:
-            raise PolicyError(
-                f"{name} of {what} has shape {array.shape}, which is empty; it must have at least one value.",
-                code="wrong-shape",
-            )
+            raise PolicyError(f"{name} of {what} has shape {array.shape}; it must not be empty.", code="wrong-shape")
         array.flags.writeable = False
         arrays[name] = array
     return arrays

@@ -274,12 +274,18 @@ def _expanded(sim: Setup, sensor_or_name: Any) -> list[Sensor]:
             f'a sensor is {short(repr(sensor_or_name))}; it must be a name such as "gyro:trunk", or a Sensor.',
             code="wrong-type",
         )
+    names = matching_targets(sim.scene, sensor, airtime_of_logs=not sim.scene.tracked)
+    if sensor.reference:
+        sim.model.frame(sensor.reference)
+    return [replace(sensor, target=name) for name in names]
+
+
+def matching_targets(scene: Scene, sensor: Sensor, airtime_of_logs: bool = False) -> list[str]:
+    """The names that the target of a sensor matches; logs have the air time of shapes that are not tracked, too."""
     if sensor.kind not in KINDS:
         raise UnknownName("kind of sensor", sensor.kind, list(KINDS), code="unknown-sensor")
-    on = KINDS[sensor.kind].on
-    if sensor.kind == AIR_TIME and not sim.scene.tracked:
-        on = "shape"
-    targets = _targets(sim, on)
+    on = "shape" if sensor.kind == AIR_TIME and airtime_of_logs else KINDS[sensor.kind].on
+    targets = _targets(scene, on)
     if sensor.kind == "heightscan" and not _are_points(sensor.points):
         raise SimulationError(
             f"the points of a height scan are {short(repr(sensor.points))}; they must be a sequence of (x, y) [m].",
@@ -288,7 +294,7 @@ def _expanded(sim: Setup, sensor_or_name: Any) -> list[Sensor]:
     if any(sign in sensor.target for sign in "*?["):
         names = [name for name in targets if fnmatchcase(name, sensor.target)]
     else:
-        names = [sensor.target] if _is_target(sim, on, sensor.target, targets) else []
+        names = [sensor.target] if _is_target(scene, on, sensor.target, targets) else []
     if not names and on == "tracked":
         raise SimulationError(
             f"{sensor.kind!r} needs a tracked shape, and {short(repr(sensor.target))} is not tracked "
@@ -297,9 +303,7 @@ def _expanded(sim: Setup, sensor_or_name: Any) -> list[Sensor]:
         )
     if not names:
         raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, targets, code="unknown-sensor")
-    if sensor.reference:
-        sim.model.frame(sensor.reference)
-    return [replace(sensor, target=name) for name in names]
+    return names
 
 
 def _of_file(one: FileSensor) -> Sensor:
@@ -308,10 +312,10 @@ def _of_file(one: FileSensor) -> Sensor:
     return replace(sensor, name="") if sensor.name == replace(sensor, name="").label else sensor
 
 
-def _is_target(sim: Setup, on: str, target: str, targets: list[str]) -> bool:
+def _is_target(scene: Scene, on: str, target: str, targets: list[str]) -> bool:
     if not on:
         return not target
-    return is_contact_target(sim.scene, target) if on == "shape" else target in targets
+    return is_contact_target(scene, target) if on == "shape" else target in targets
 
 
 def _are_points(points: Any) -> bool:
@@ -321,9 +325,9 @@ def _are_points(points: Any) -> bool:
         return False
 
 
-def _targets(sim: Setup, on: str) -> list[str]:
-    """The names of the possible targets of a type of sensor."""
-    model = sim.model
+def _targets(scene: Scene, on: str) -> list[str]:
+    """The names that sensors of a kind can be on."""
+    model = scene.model
     if on == "frame":
         return [frame.name for frame in model.frame_list]
     if on == "joint":
@@ -331,8 +335,8 @@ def _targets(sim: Setup, on: str) -> list[str]:
     if on == "tendon":
         return [tendon.name for tendon in model.tendons]
     if on == "actuator":
-        return [actuator.name for actuator in sim.scene.actuators]
+        return [actuator.name for actuator in scene.actuators]
     if on == "body":
         links = [frame.name for frame in model.frame_list if frame.role == "link" and frame.joint >= 0]
         return [*(joint.name for joint in model.joints), *links]
-    return list(sim.scene.tracked) if on == "tracked" else contact_targets(sim.scene)
+    return list(scene.tracked) if on == "tracked" else contact_targets(scene)

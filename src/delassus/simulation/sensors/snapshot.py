@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
+import delassus.numpy as np
 from delassus.common.names import UnknownName
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.policies.draws import Draws
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.sensors.sensors import matching_targets
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class Snapshot:
     memory: Mapping[str, Any]
     draws: Draws
 
+    def __post_init__(self) -> None:
+        # copies: a function that changes one in place does not move the robot
+        read = self.readout
+        q, v, control = np.array(read.q), np.array(read.v), np.array(read.control)
+        object.__setattr__(self, "readout", read._replace(q=q, v=v, control=control))
+        object.__setattr__(self, "memory", {name: np.array(x) for name, x in self.memory.items()})
+
     @property
     def model(self) -> Any:
         """The model of the robot."""
@@ -46,6 +54,8 @@ class Snapshot:
 
     def __getitem__(self, name: str) -> Any:
         """The memory of a name, or the reading of a sensor: now["command"], now["gyro:trunk"]."""
+        if not isinstance(name, str):
+            raise TypeError(f"now[{name!r}] is neither a memory nor a sensor: their names are texts.")
         if name in self.memory:
             return self.memory[name]
         kind, _, target = name.partition(":")
@@ -56,7 +66,13 @@ class Snapshot:
                 f"{name!r} measures an acceleration, which is not available inside a period: read it with sim.sensors.",
                 code="not-supported",
             )
-        return KINDS[kind].read(self.readout, Sensor(kind, target))
+        names = matching_targets(self.readout.scene, Sensor(kind, target))
+        if len(names) > 1:
+            raise SimulationError(
+                f"{name!r} matches {len(names)} sensors, and now[…] reads one of them: {', '.join(names)}.",
+                code="unknown-sensor",
+            )
+        return KINDS[kind].read(self.readout, Sensor(kind, names[0]))
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
 
 _NEAR: Final = {"float64": 1e-7, "float32": 1e-5}
 """Smallest ε for each precision, a regularization against rounding."""
-
-_FAR: Final = 0.1
-"""The largest ε."""
 
 _GROWTH: Final = 10.0
 """Factor by which ε grows after a step shorter than a quarter of the full one, and shrinks after others."""
@@ -32,14 +29,19 @@ _DECREASE: Final = 0.1
 """Required decrease of the merit, as a fraction of the step length."""
 
 
-def proximal(share: float, growth: Any, merit: Any, size: Any) -> Any:
-    """ε for impulses with the energy `size` [J], as a share of the error relative to the impulses, as in the
-    Levenberg–Marquardt method.
+class Proximal(NamedTuple):
+    """ε as a share of the error relative to the impulses, as in the Levenberg–Marquardt method, up to a largest one.
 
     Two sticking points of a foot are redundant along the line between them; there, the length of a step is the error
     divided by ε.
     """
-    return np.clip(share * growth * np.sqrt(merit / size), _NEAR[computing_in().name], _FAR)
+
+    share: float
+    largest: float
+
+    def epsilon(self, growth: Any, merit: Any, size: Any) -> Any:
+        """ε for impulses with the energy `size` [J]."""
+        return np.clip(self.share * growth * np.sqrt(merit / size), _NEAR[computing_in().name], self.largest)
 
 
 def is_decrease(merit: Any, share: Any, before: Any) -> Any:

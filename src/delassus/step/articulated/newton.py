@@ -40,16 +40,15 @@ from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
-from delassus.step.articulated.line_search import SHORTEST, SMALL, adapt_growth, is_decrease, proximal
+from delassus.step.articulated.line_search import SHORTEST, SMALL, Proximal, adapt_growth, is_decrease
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
-_METRICS: Final = ((1.0, 1.0), (10.0, 0.1), (100.0, 10.0), (1000.0, 1.0))
-"""ρ of joints as multiples of their inertia, and the factor of R, one after the other. A first ρ of ten inertias takes
-a third more iterations for a standing robot, and twice as many for one that falls."""
+_METRICS: Final = ((1.0, 1.0), (10.0, 0.1), (100.0, 10.0), (1000.0, 100.0))
+"""ρ of joints as multiples of their inertia, and the factor of R, one after the other. A large R suits impacts that
+couple strongly, a small one redundant points. If the first ρ is ten inertias, iterations are up to twice as many."""
 
-_SHARE: Final = 0.1
-"""ε as a share of the relative error. With 10⁻³, impulses of redundant points take steps many times their size, and
-lines are searched where they need not be."""
+_PROXIMAL: Final = Proximal(share=0.1, largest=1.0)
+"""With a share of 10⁻³, impulses of redundant points take steps many times their size, and most of them are halved."""
 
 _FEW: Final = 4
 """Number of contacts between bodies that are gathered and coupled by code of their own: one patch has as many."""
@@ -116,25 +115,42 @@ class Residuals(NamedTuple):
     error: Any
 
 
-def evaluate(problem: TreeProblem, scaled: TreeProblem, x: Any, impulse: Any) -> Residuals:
-    """The residuals at x (nv,) and impulses (contacts, k + 1) of a problem in a metric, `scaled`.
+def evaluate(problem: TreeProblem, metric: Any, x: Any, impulse: Any) -> Residuals:
+    """The residuals at x (nv,) and impulses (contacts, k + 1) in the metric with an index ().
 
     Errors of contacts are |R (P(λ - R⁻¹ σ) - λ)| with the R of the problem itself, whatever the metric.
     """
+    scaled = problem.in_metric(metric)
     v, p = scaled.laws.evaluate(x)
     F = problem.M @ v - problem.rhs - p
-    merit, error = np.array(0.0), np.array(0.0)
+    merit, contact_error = np.array(0.0), np.array(0.0)
     z, y = np.array(impulse), np.array(impulse)
     for k, J in enumerate(problem.J):
         F = F - J.T @ impulse[k]
-        R, own, velocity = scaled.R[k], problem.R[k], J @ v + problem.offset[k]
-        z[k] = impulse[k] - velocity * (1.0 / R)
+        R = scaled.R[k]
+        z[k] = impulse[k] - (J @ v + problem.offset[k]) * (1.0 / R)
         y[k] = project(z[k], R, problem.friction[k]) - impulse[k]
         merit = merit + np.sum(y[k] * y[k] * R)
-        moved = project(impulse[k] - velocity * (1.0 / own), own, problem.friction[k]) - impulse[k]
-        error = np.maximum(error, np.max(np.abs(moved) * own))
+        contact_error = np.maximum(contact_error, np.max(np.abs(y[k]) * R))
+
+    def in_own_metric(z: Any) -> Any:
+        change = np.abs(project_in_own_metric(problem, metric, impulse, z) - impulse)
+        return np.max(change * problem.R)
+
+    if problem.J:
+        contact_error = cond(metric > 0.5, in_own_metric, contact_error, z)
     merit = merit + np.sum(F * F * (1.0 / scaled.laws.rho))
-    return Residuals(F, z, y, merit, np.maximum(error, np.max(np.abs(F) * (1.0 / problem.laws.rho))))
+    error = np.maximum(contact_error, np.max(np.abs(F) * (1.0 / problem.laws.rho)))
+    return Residuals(F, z, y, merit, error)
+
+
+def project_in_own_metric(problem: TreeProblem, metric: Any, impulse: Any, z: Any) -> Any:
+    """P(λ - R⁻¹ σ) (contacts, k + 1) with the R of the problem, from λ and the z in the metric with an index ()."""
+    factor = np.take(np.array([contacts for _, contacts in _METRICS]), metric)
+    own = np.array(z)
+    for k in range(len(problem.J)):
+        own[k] = project(impulse[k] + factor * (z[k] - impulse[k]), problem.R[k], problem.friction[k])
+    return own
 
 
 def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> tuple[Any, Any]:
@@ -247,22 +263,21 @@ def iterate(
         """The iterate in the next metric."""
         v, p = problem.in_metric(last.metric).laws.evaluate(last.x)
         metric = np.where(last.metric < len(_METRICS) - 1.5, last.metric + 1.0, 0.0)
-        scaled = problem.in_metric(metric)
-        x = scaled.laws.rho * v - p
-        return last._replace(metric=metric, x=x, now=evaluate(problem, scaled, x, last.impulse))
+        x = problem.in_metric(metric).laws.rho * v - p
+        return last._replace(metric=metric, x=x, now=evaluate(problem, metric, x, last.impulse))
 
     def step(last: NewtonState) -> NewtonState:
         whole = last.short > 0.5
         last = cond(whole, change_metric, last, last)
         scaled = problem.in_metric(last.metric)
         size = np.sum(last.impulse * last.impulse * scaled.R) + SMALL
-        epsilon = proximal(_SHARE, last.growth, last.now.merit, size)
+        epsilon = _PROXIMAL.epsilon(last.growth, last.now.merit, size)
         dx, change = newton_step(scaled, last.x, last.now, epsilon)
 
         def shorten(trial: _Trial) -> _Trial:
             share = 0.5 * trial.share
             x, impulse = last.x + share * dx, last.impulse + share * change
-            now = evaluate(problem, scaled, x, impulse)
+            now = evaluate(problem, last.metric, x, impulse)
             return _Trial(share, x, impulse, now, is_decrease(now.merit, share, last.now.merit) | whole)
 
         start = _Trial(np.array(2.0), last.x, last.impulse, last.now, np.array(False))
@@ -273,9 +288,9 @@ def iterate(
         growth, short = adapt_growth(last.growth, last.short, trial.share)
         return NewtonState(last.metric, x, impulse, now, growth, short, last.count + 1.0)
 
-    first = problem.in_metric(np.array(0.0))
-    x = first.laws.rho * v - p
+    first = np.array(0.0)
+    x = problem.in_metric(first).laws.rho * v - p
     now = evaluate(problem, first, x, impulse)
-    start = NewtonState(np.array(0.0), x, impulse, now, np.array(1.0), np.array(0.0), np.array(0.0))
+    start = NewtonState(first, x, impulse, now, np.array(1.0), np.array(0.0), np.array(0.0))
     last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)
     return last

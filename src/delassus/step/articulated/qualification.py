@@ -13,7 +13,7 @@ from delassus.compiler.host.definition import plainly
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors
-from delassus.geometry.candidates import Shape, touches
+from delassus.geometry.candidates import Shape, placed_shape, touches
 from delassus.geometry.collisions import collision_touches
 from delassus.geometry.point_jacobians import PointJacobians
 from delassus.geometry.shapes.registry import Touch
@@ -100,14 +100,21 @@ def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     found += [(shape, None, touch) for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
     for collision in scene.collisions:
         found += [(collision.shape, collision.other, touch) for touch in collision_touches(collision, tree, poses)]
-    responses: list[Any] = []
-    for shape, other, touch in found:
+
+    def response(point: Any, *shapes: Shape | None) -> NDArray[np.float64]:
+        """That of the relative motion of one or two shapes at a point."""
         J = np.zeros((6, model.nv))
-        for one, sign in ((shape, 1.0), (other, -1.0)):
+        for one, sign in zip(shapes, (1.0, -1.0), strict=False):
             link = WORLD if one is None else tree.place(one.geometry.joint, one.geometry.placement)[0]
             if link != WORLD:
-                J += sign * np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3), 6))
-        responses.append(tuple(np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])))
+                J += sign * np.asarray(reach.rows(link, frozenset({link}), np.asarray(point), np.eye(3), 6))
+        return np.array([np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])])
+
+    responses = [response(touch[1], shape, other) for shape, other, touch in found]
+    # Pairs of classes are many: each has the sum of those of its shapes, at their centers.
+    pairs = [(shape, other) for shape, other, _ in scene.candidate_shapes[len(found) :]]
+    own = {shape: response(placed_shape(shape, tree, poses).p, shape) for pair in pairs for shape in pair if shape}
+    responses += [sum((own[shape] for shape in pair if shape), np.zeros(2)) for pair in pairs]
     moves, turns = np.array(responses).T if responses else np.ones((2, 0))
     return tuple(np.maximum(x, _LIGHTEST * x.max(initial=0.0)) for x in (moves, turns))
 

@@ -60,7 +60,7 @@ def reason_against_loops(scene: Scene) -> str | None:
         return "it has parameters"
     parts = scene_parts(scene)
     if not parts.bodies:
-        return "none of its bodies is a free one of the world without damping, springs and rotor inertia"
+        return "it has no free body, or all of them have damping, springs or rotor inertia"
     if scene.contacts:
         return "it has named contact points"
     if not scene.candidates:

@@ -26,7 +26,7 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
-from delassus.step.articulated.line_search import SHORTEST, SMALL, adapt_growth, is_decrease, proximal
+from delassus.step.articulated.line_search import SHORTEST, SMALL, Proximal, adapt_growth, is_decrease
 from delassus.step.bodies.motion import Masses, numbers_to
 from delassus.step.bodies.rows import ContactRows, RowGroup, SweepRows, push, read, residual_of
 from delassus.step.bodies.solve import solve_bodies
@@ -39,8 +39,7 @@ NEWTON: Final = "newton"
 _WORSE: Final = 1e3
 """Largest growth of the merit function in a full step after short ones."""
 
-_SHARE: Final = 1e-3
-"""ε as a fraction of the relative error."""
+_PROXIMAL: Final = Proximal(share=1e-3, largest=0.1)
 
 _PATIENCE: Final = 2.5
 """Number of consecutive short steps after which a full step is taken."""
@@ -169,7 +168,7 @@ def _epsilon(count: Any, contacts: SweepRows, last: _Iterate) -> Any:
         return (size + np.where(k < count, R, 0.0) * (own @ own), k + 1.0), None
 
     (size, _), _ = scan_first(count, visit, (np.array(SMALL), np.array(0.0)), contacts)
-    return proximal(_SHARE, last.growth, last.at.merit, size)
+    return _PROXIMAL.epsilon(last.growth, last.at.merit, size)
 
 
 def _jacobians(row: ContactRows) -> tuple[Any, Any]:

@@ -182,8 +182,8 @@ def _semidefinite(label: str, value: Any) -> NDArray[np.float64]:
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
         raise StepError(
-            f"{label} is infinite; it must be finite. For dampers without springs, pass inf for each row instead of a "
-            "matrix.",
+            f"{label} is a matrix with infinite elements. For dampers without springs, pass one number inf for each "
+            "row.",
             code="not-finite",
         )
     size = np.abs(known).max(initial=0.0)

@@ -85,6 +85,7 @@ class ContactArguments:
         else:
             contact = contact_parameters(given, options.contact)
             planes = ContactPlanes(*plane_arrays(scene, *options.planes))
+        _check_contact_batch(state, contact, planes)
         share = numbers_in_range(
             "stabilization", 0.0 if options.stabilization is None else options.stabilization, SHARES
         )
@@ -128,6 +129,20 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
         named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
         more = "" if start is None else f", start {np.shape(start)}"
         raise ContactProblemError(f"the batch axes do not broadcast: {named}{more}.", code="batch-mismatch")
+
+
+def _check_contact_batch(state: tuple[Any, Any, Any], contact: ContactParameters, planes: ContactPlanes) -> None:
+    """Raise unless the batch axes of parameters and planes of contacts broadcast with those of the state."""
+    batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x in state))
+    for name, x in (*contact._asdict().items(), *planes._asdict().items()):
+        axes = np.shape(x)[: -2 if name == "normal" else -1]
+        try:
+            np.broadcast_shapes(batch, axes)
+        except ValueError:
+            raise ContactProblemError(
+                f"{name} has the batch axes {axes}, which do not broadcast with those of the state, {batch}.",
+                code="batch-mismatch",
+            ) from None
 
 
 def _without_zero_quaternions(scene: Scene, q: Any) -> Any:

@@ -72,7 +72,7 @@ def refuse_other_laws(law: Law, time_step: Any) -> None:
     """Raise unless contacts of shapes support the law and the time step."""
     if time_step is None:
         raise ContactProblemError(
-            "time_step is None, and contacts of shapes need a time step: pass one. Accelerations and forces need "
+            "time_step is missing: contacts of shapes are solved over a time step. For accelerations and forces, use "
             "contact points, such as contacts=[Contact('foot')].",
             code="missing-argument",
         )
@@ -190,7 +190,8 @@ def slot_planes(scene: Scene, planes: ContactPlanes) -> ContactPlanes:
             return ContactPlanes()
     if normal is not None:
         normal = real_array("normal", normal)
-        if normal.shape[-1:] != (3,) or np.any(~np.any(normal, -1)):
+        unknown = normal.ndim == 1 and not np.all(np.isfinite(normal))
+        if normal.shape[-1:] != (3,) or unknown or np.any(~np.any(normal, -1)):
             raise ContactProblemError(
                 f"normal is {short(repr(normal.tolist()))}; it must be a direction (x, y, z) of the ground, one for "
                 "each state.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.names import UnknownName
 from delassus.constrained.rows.counts import as_integer
 from delassus.step.scene import Scene
 
@@ -74,7 +75,7 @@ class ShapeRows(Mapping[str, Array]):
         if name in self._others:
             return self._values[..., self._others[name]]
         if name not in self._contacts.names:
-            raise KeyError(name)
+            raise UnknownName("contact or row named", str(name), list(self))
         mine = self._contacts.candidate == self._contacts.names.index(name)
         return np.where(mine[..., None], self._by_slot, 0.0).sum(-2)
 

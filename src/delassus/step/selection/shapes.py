@@ -212,6 +212,7 @@ def _check_ground(contact: Contact) -> None:
         if getattr(contact, field) != getattr(plain, field):
             raise SimulationError(
                 f"the contact {contact.label!r} has {field} = {getattr(contact, field)!r}; points of a simulation "
-                "touch its ground, by the laws of Signorini and Coulomb. Give ground=Ground(…), or contact_dynamics.",
+                "touch its ground, by the laws of Signorini and Coulomb. Pass ground=Ground(…), or use "
+                "contact_dynamics.",
                 code="not-supported",
             )

@@ -142,8 +142,8 @@ class Contact:
                 object.__setattr__(self, field, self._direction(field))
         if self.against != WORLD_FRAME and (self.normal != UP or self.height or self.tangent is not None):
             raise ConstraintError(
-                f"the contact {self.label!r} is against the frame {self.against!r}, whose x-y plane is the contact "
-                "plane: normal, height and tangent apply to a plane in the world only. Omit them and place the frame.",
+                f"the contact {self.label!r} touches the x-y plane of the frame {self.against!r}; normal, height and "
+                "tangent describe a plane of the world. Omit them, and place the frame instead.",
                 code="conflicting-arguments",
             )
         self._check_numbers()
@@ -220,8 +220,7 @@ class Contact:
     def _check_numbers(self) -> None:
         if self.rolling is not None and self.torsional is None:
             raise ConstraintError(
-                f"the contact {self.label!r} has rolling friction but no torsional friction: pass torsional=0.0, which "
-                "adds its row without a moment.",
+                f"the contact {self.label!r} has rolling friction without torsional friction: also pass torsional=0.0.",
                 code="conflicting-arguments",
             )
         for field in _RANGES:

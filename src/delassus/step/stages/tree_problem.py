@@ -21,7 +21,7 @@ from delassus.contact.systems.scaled import LARGEST_FRICTION, shape_of
 from delassus.dynamics.tree.sums import model_armature
 from delassus.model.links import Links
 from delassus.step.articulated.joint_laws import JointLaw, JointLaws, ServoLaw
-from delassus.step.articulated.newton import NewtonState, TreeProblem, iterate
+from delassus.step.articulated.newton import NewtonState, TreeProblem, iterate, project_in_own_metric
 from delassus.step.articulated.qualification import candidate_responses
 from delassus.step.articulated.tree_solve import world_inertias
 from delassus.step.scene import Scene
@@ -42,6 +42,10 @@ have none."""
 
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
 """Order of the rows of a contact, with the normal last."""
+
+
+PATIENTLY: Final = 120.0
+"""Iterations after which a state is left to the Delassus matrix, which costs as much as hundreds of them."""
 
 
 class TreeSolution(NamedTuple):
@@ -100,7 +104,7 @@ class TreeSolver(NamedTuple):
         scene, system, laws = self.scene, self.system, self.problem.laws
         v, p = self.problem.in_metric(last.metric).laws.evaluate(last.x)
         back = [order.index(k) for k in range(len(order))]
-        projected = (last.impulse + last.now.y)[:, back] * shape
+        projected = project_in_own_metric(self.problem, last.metric, last.impulse, last.now.z)[:, back] * shape
         friction, limited = laws.split(v, p)
         impulse = np.zeros(scene.m)
         impulse[: scene.contact_end] = projected.reshape(-1)
@@ -195,13 +199,13 @@ def _contact_rows(
         turns = [np.concatenate([np.zeros(3), axes[:, i]]) for i in (2, 0, 1)[: count - 3]]
         J.append((every[count * k : count * (k + 1)] * shape)[order])
         rows.append((np.stack([*directions, *turns]) * shape)[order])
-        touching = [contacts.body[k], contacts.other[k]] if scene.collisions else [contacts.body[k]]
+        touching = [contacts.body[k], contacts.other[k]] if scene.has_pairs else [contacts.body[k]]
         if fixed:
             moving = [link for link in touching if link != world]
             between.append(len(moving) == 2)
             shares.append({moving[0]: 1.0} if len(moving) == 1 else {})
             continue
-        joined = (touching[0] < float(world)) & (touching[1] < float(world)) if scene.collisions else False
+        joined = (touching[0] < float(world)) & (touching[1] < float(world)) if scene.has_pairs else False
         between.append(joined)
         shares.append({link: _share(touching, link, joined) for link in links})
     return J, rows, shares, between

@@ -132,8 +132,8 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
         for j, other in enumerate(arrays[: inputs + k]):
             if _overlap(output, other) and not (j < inputs and not operands[j].shared and _same(output, other)):
                 raise ValueError(
-                    f"{kernel.name}.bind: output {k} overlaps array {j} in memory; give it the same array as an "
-                    "input, or memory of its own."
+                    f"{kernel.name}.bind: output {k} overlaps array {j} in memory; pass the same array for both, or "
+                    "separate memory."
                 )
     states = int(np.prod(batches.pop()))
     kernel.widths.need(many=states > 1)

@@ -91,7 +91,7 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
         if a.shape != b.shape or a.truths != b.truths:
             raise bodies.LoopError(
                 f"cond: {label} of what the function returned holds {bodies.kind_of(a)} of shape {a.shape}, and "
-                f"otherwise {bodies.kind_of(b)} of shape {b.shape}: both have to be alike.",
+                f"otherwise {bodies.kind_of(b)} of shape {b.shape}; both branches must return the same.",
                 code="carry-mismatch",
             )
     return lifted

@@ -183,7 +183,7 @@ def while_loop(
     """
     if bound is None:
         raise LoopError(
-            "while_loop has no bound: one state that never meets its condition would hold up all others. Give the "
+            "while_loop has no bound: one state that never meets its condition would stop all others. Pass the "
             "largest number of iterations that makes sense, such as bound=100.",
             code="missing-argument",
         )
@@ -255,8 +255,8 @@ def _check_carry(trace: Recording | None, name: str, carry: Any, carries: Sequen
     if difference is not None:
         path, one, other = difference
         raise LoopError(
-            f"{name}: the body got {one} to carry{f' as `{path}`' if path else ''}, and returned {other}: it has to "
-            "return what it got, changed in value alone.",
+            f"{name}: the body got {one} to carry{f' as `{path}`' if path else ''}, and returned {other}; it must "
+            "return the same structure, with other values.",
             code="carry-mismatch",
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]

@@ -83,7 +83,7 @@ def _check_tangents(trace: Recording, value: tuple[Any, list[Array]], returned: 
     difference = find_difference(value[0], returned)
     if difference is not None:
         _, one, other = difference
-        raise LoopError(f"custom_tangent: the function gives {one}, and its tangent {other}: both have to be alike.")
+        raise LoopError(f"custom_tangent: the function returns {one}, and its tangent {other}; both must be the same.")
     lifted = [trace.lift(x) for x in leaves(returned)]
     for label, x, dx in zip(labels(value[0]), value[1], lifted, strict=True):
         if not x.truths and np.shape(dx) != x.shape:

@@ -123,7 +123,7 @@ def power(base: Any, exponent: Any) -> Array:
     """A real base to a real exponent."""
     for argument in (base, exponent):
         if trace_of(argument) is None and np.asarray(argument).dtype.kind not in "biuf":
-            raise TypeError(f"np.power met traced values and {argument!r}: base and exponent have to be real numbers.")
+            raise TypeError(f"np.power met traced values and {argument!r}: base and exponent must be real numbers.")
     x, y = floats(base, exponent)
     return x.origin.map(partial(FUNCTIONS["power"].build, x.origin.builder), x, y)
 

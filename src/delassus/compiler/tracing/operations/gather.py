@@ -48,7 +48,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     (axis,) = np.lib.array_utils.normalize_axis_tuple(axis, table.ndim)
     count = table.shape[axis]
     if count == 0:
-        raise IndexError(f"np.take: there is nothing to take along axis {axis} of an array of shape {table.shape}.")
+        raise IndexError(f"np.take: no element can be taken along axis {axis} of an array of shape {table.shape}.")
     if mode == "wrap":
         positions = HANDLERS[np.remainder](positions, float(count))
     other_axes = table.shape[:axis] + table.shape[axis + 1 :]

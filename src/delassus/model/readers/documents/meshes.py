@@ -40,7 +40,7 @@ def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
     path = Path(geometry.mesh)
     if not geometry.mesh or not path.is_file():
         raise MeshError(
-            f"{where} is not there: {geometry.mesh or 'its file is not known'!r}. Give its folder to load by "
+            f"{where} does not exist: {geometry.mesh or 'its file is not known'!r}. Pass its folder to load as "
             "packages=, or leave the shape out by touching=.",
             code="missing-file",
         )
@@ -51,7 +51,7 @@ def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
 
 def _check_vertices(vertices: NDArray[np.float64], where: str) -> NDArray[np.float64]:
     if len(vertices) < 1 or not np.all(np.isfinite(vertices)):
-        raise MeshError(f"{where} has no vertices, or some that are not finite.", code="bad-mesh")
+        raise MeshError(f"{where} has no vertices, or coordinates that are not finite.", code="bad-mesh")
     furthest = np.abs(vertices).max()
     if furthest > MAX_COORDINATE:
         raise MeshError(
@@ -61,7 +61,7 @@ def _check_vertices(vertices: NDArray[np.float64], where: str) -> NDArray[np.flo
         )
     if not _spans_a_triangle(vertices):
         raise MeshError(
-            f"{where} has all of its vertices in one point or line; a mesh has at least three that are not. Correct "
+            f"{where} has all of its vertices on one line; a mesh needs three that span a triangle. Correct "
             "the file, or leave the shape out by touching=.",
             code="bad-mesh",
         )

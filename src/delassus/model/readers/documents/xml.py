@@ -105,7 +105,7 @@ class Element:
         for value in values:
             if abs(value) > MAX_MAGNITUDE:
                 raise self.error(
-                    f"{attribute} holds {value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}.",
+                    f"{attribute} is {value:g}; numbers of a robot in SI units must be within ±{MAX_MAGNITUDE:g}.",
                     code="out-of-range",
                 )
         return values
