@@ -127,9 +127,11 @@ def _servos(spec: Any, stiffness: float) -> None:
 
 
 def time_ours(robot: Robot, batch: int, fallen: bool, seconds: float) -> dict[str, float]:
-    """CPU time of a step [s], the share of robots with a flag, and contacts a robot."""
+    """CPU time of a step [s], the share of robots with a flag, and contacts a robot; one robot has no batch axis."""
     sim, u = robot.simulation, robot.controls(2.0 * seconds, batch, fallen)
     q = np.array([dl.q_from_mujoco(sim.model, x) for x in robot.starts(batch, fallen)])
+    if batch == 1:
+        q, u = q[0], u[:, 0]
     half = len(u) // 2
     with on_threads(1):
         state = sim.run(q, control=u[:half], every=half)[-1]

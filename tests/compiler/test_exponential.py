@@ -259,7 +259,7 @@ def test_exponents_of_one_array_are_compiled_each_in_its_own_way():
 
 @pytest.mark.parametrize("exponent", [2j, "2", None], ids=str)
 def test_an_exponent_is_a_real_number(exponent):
-    with pytest.raises(TypeError, match=r"np\.power met traced values and .*: base and exponent have to be real"):
+    with pytest.raises(TypeError, match=r"np\.power met traced values and .*: base and exponent must be real"):
         run(lambda x: np.power(x, exponent), 1.0)
 
 

@@ -281,7 +281,7 @@ def test_a_call_without_parameters_says_how_many_there_are():
 
 
 def test_parameters_for_a_model_without_any_are_refused():
-    with pytest.raises(TypeError, match="got parameters=, and this model"):
+    with pytest.raises(TypeError, match="got parameters=, but this Model"):
         dl.rnea(TREE, Q, V, A, parameters=np.zeros(3))
 
 
