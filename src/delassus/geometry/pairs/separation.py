@@ -86,7 +86,7 @@ _SIDEWAYS: Final = numpy.array([(math.cos(0.25 * math.pi * k), math.sin(0.25 * m
 """These directions, in axes whose third one is n."""
 
 _PROOF_LOSS: Final = 1e-3
-"""Fraction of the depth by which the proven ball may be smaller: the error of the depth."""
+"""Fraction of the depth by which the proven ball may be smaller, up to `_SHALLOW` of ε: the error of the depth."""
 
 _SAME: Final = 0.999
 """Cosine of the angle below which two normals count as one."""
@@ -193,7 +193,7 @@ def _contains_ball(best: Separation, inside: Any, support: Callable[[Any], tuple
     low, slope, high = _PROOF_TILT
     tilt = np.clip(slope * depth / standoff, low, high)
     corners = map_stacks(lambda way: support(n + tilt * _turn(way, n))[1], _SIDEWAYS)
-    least = (1.0 - _PROOF_LOSS) * depth
+    least = depth - np.minimum(_PROOF_LOSS * depth, _SHALLOW * standoff)
     following = np.concatenate([corners[1:], corners[:1]])
 
     def visit(last: tuple[Any, Any], pair: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
