@@ -33,10 +33,9 @@ from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
-from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.flags import Mark
 from delassus.step.period.hooks import COUNTERS
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
 from delassus.step.stages.tree_problem import PATIENTLY
@@ -401,13 +400,14 @@ class Runner:
 
     @cached_property
     def _standing(self) -> tuple[Scene, Any, Any] | None:
-        """The scene with the reduced contact set, the candidates of its slots, and the rows of joint limits of the full
-        set; None if the reduced set omits nothing."""
+        """The scene with the reduced contact set, the candidates of its slots, and the rows of joint limits that it
+        omits; None if the reduced set omits nothing."""
         scene = self.sim.reduced_scene
         if scene.reduced is None or not scene.full_slots:
             return None
-        first, *_ = (*scene.full.limit_rows, 0)
-        return scene, np.array(scene.slot_candidates), slice(first, first + len(scene.full.limit_rows))
+        outside = () if scene.limit_slots else scene.full.limit_rows
+        first, *_ = (*outside, 0)
+        return scene, np.array(scene.slot_candidates), slice(first, first + len(outside))
 
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that may differ between environments."""
