@@ -288,7 +288,7 @@ def iterate(
         impulse = np.where(again, _sticking_impulses(problem, free_velocity, last.count), last.impulse)
         metric = np.where(again | (last.metric > len(_METRICS) - 1.5), 0.0, last.metric + 1.0)
         x = problem.in_metric(metric).laws.rho * v - p
-        growth = np.where(again, 1.0, last.growth)
+        growth = np.where(again, 0.0, last.growth)  # the impulses of a restart are no estimates
         return last._replace(
             metric=metric, x=x, impulse=impulse, now=evaluate(problem, metric, x, impulse), growth=growth
         )
