@@ -32,7 +32,7 @@ _ROUND: Final = 9
 
 
 class Nearest(NamedTuple):
-    """The indices (k,) of the k smallest values, in ascending order, and the smallest of the other values ()."""
+    """The indices (k,) of the k smallest values, and the smallest of the other values ()."""
 
     places: Any
     next: Any
@@ -45,18 +45,23 @@ class _Least(NamedTuple):
     place: Any
 
 
-def nearest(numbers: Any, k: int) -> Nearest:
-    """The k smallest of values (n,), in ascending order; equal values keep their order. If k ≥ n, the next value is ∞.
+def nearest(numbers: Any, k: int, by_value: bool = False) -> Nearest:
+    """The k smallest of values (n,), in the order of their indices, or `by_value`; equal values keep their order. If
+    k ≥ n, the next value is ∞.
 
     Cost: a sort for few values, else about 3 n + 15 k √n operations; k ≥ 1.
     """
     n = len(numbers)
-    if k >= n:
+    if k >= n and not by_value:
         return Nearest(np.array(numpy.arange(float(n))), np.array(numpy.inf))
+    if k >= n:
+        return Nearest(np.argsort(numbers), np.array(numpy.inf))
     if sorting_operations(n) <= _selection_operations(n, k):
         order = np.argsort(numbers)
-        return Nearest(np.sort(order[:k]), np.take(numbers, order[k]))
-    return _select(numbers, k)
+        places, following = order[:k], np.take(numbers, order[k])
+    else:
+        places, following = _select(numbers, k)
+    return Nearest(places if by_value else np.sort(places), following)
 
 
 def sorting_operations(n: int) -> float:
@@ -93,7 +98,7 @@ def _select(numbers: Any, k: int) -> Nearest:
         return _Least(*(np.where(emptied, new, old) for new, old in zip(following, left, strict=True))), i
 
     left, taken = scan(move_out_of_ground, first, length=k)
-    return Nearest(np.sort(taken), np.min(left.number))
+    return Nearest(taken, np.min(left.number))
 
 
 def _least(numbers: Any, places: Any) -> _Least:

@@ -34,6 +34,7 @@ the Delassus matrix (`stages.solve`) is cheaper; it also solves the states that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -42,7 +43,7 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.compiler.tracing.flow.control import map as map_rows
 from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
-from delassus.step.articulated.contact_steps import contact_step, project
+from delassus.step.articulated.contact_steps import ContactStep, contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
 from delassus.step.articulated.line_search import SHORTEST, SMALL, Proximal, adapt_growth, is_decrease
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
@@ -84,6 +85,8 @@ class TreeProblem(NamedTuple):
         offset: For each contact (k + 1,) [m/s].
         friction: (contacts,) coefficients.
         R: (contacts, k + 1) [1/kg], near the response of a contact's rows.
+        groups: The contacts in groups. The first one is always computed; a later one is skipped if none of its contacts
+            is active.
     """
 
     tree: Links
@@ -100,18 +103,19 @@ class TreeProblem(NamedTuple):
     offset: list[Any]
     friction: Any
     R: Any
+    groups: tuple[range, ...]
 
     def in_metric(self, number: Any) -> TreeProblem:
         """The problem with the ρ and R of a metric, given by its index ()."""
         joints, contacts = (np.take(np.array(factors), number) for factors in zip(*_METRICS, strict=True))
         return self._replace(laws=self.laws._replace(rho=joints * self.laws.rho), R=contacts * self.R)
 
-    def supports(self, stiffness: list[Any]) -> dict[int, Any]:
-        """K (6, 6) of links, from those (k + 1, k + 1) of the contacts."""
+    def supports(self, group: range, stiffness: list[Any]) -> dict[int, Any]:
+        """K (6, 6) of links, from those (k + 1, k + 1) of the contacts of a group."""
         result: dict[int, Any] = {}
-        for rows, shares, C in zip(self.rows, self.shares, stiffness, strict=True):
-            K = rows.T @ (C @ rows)
-            for link, share in shares.items():
+        for k, C in zip(group, stiffness, strict=True):
+            K = self.rows[k].T @ (C @ self.rows[k])
+            for link, share in self.shares[k].items():
                 part = K if isinstance(share, float) else share * K
                 result[link] = result[link] + part if link in result else part
         return result
@@ -137,13 +141,35 @@ def evaluate(problem: TreeProblem, metric: Any, x: Any, impulse: Any) -> Residua
     F = problem.M @ v - problem.rhs - p
     merit, contact_error = np.array(0.0), np.array(0.0)
     z, y = np.array(impulse), np.array(impulse)
-    for k, J in enumerate(problem.J):
-        F = F - J.T @ impulse[k]
-        R = scaled.R[k]
-        z[k] = impulse[k] - (J @ v + problem.offset[k]) * (1.0 / R)
-        y[k] = project(z[k], R, problem.friction[k]) - impulse[k]
-        merit = merit + np.sum(y[k] * y[k] * R)
-        contact_error = np.maximum(contact_error, np.max(np.abs(y[k]) * R))
+
+    def add(group: range, F: Any, merit: Any, contact_error: Any) -> tuple[Any, ...]:
+        """F, the merit and the error with the contacts of a group, and their z and y."""
+        all_z, all_y = [], []
+        for k in group:
+            J, R = problem.J[k], scaled.R[k]
+            F = F - J.T @ impulse[k]
+            z = impulse[k] - (J @ v + problem.offset[k]) * (1.0 / R)
+            y = project(z, R, problem.friction[k]) - impulse[k]
+            merit = merit + np.sum(y * y * R)
+            contact_error = np.maximum(contact_error, np.max(np.abs(y) * R))
+            all_z.append(z)
+            all_y.append(y)
+        return F, merit, contact_error, np.stack(all_z), np.stack(all_y)
+
+    for group in problem.groups:
+        here = slice(group.start, group.stop)
+        if group.start == 0:
+            F, merit, contact_error, z[here], y[here] = add(group, F, merit, contact_error)
+            continue
+        # An open contact without impulse adds nothing. Of its z, only the normal component is used.
+        normal = np.stack([(problem.J[k][-1] @ v + problem.offset[k][-1]) / scaled.R[k, -1] for k in group])
+        open_z = np.array(impulse[here])
+        open_z[:, -1] = impulse[here][:, -1] - normal
+        active = np.any(open_z[:, -1] > 0.0) | np.any(impulse[here] != 0.0)
+        unchanged = F, merit, contact_error, open_z, np.zeros(np.shape(open_z))
+        F, merit, contact_error, z[here], y[here] = cond(
+            active, partial(add, group), unchanged, F, merit, contact_error
+        )
 
     def in_own_metric(z: Any) -> Any:
         change = np.abs(project_in_own_metric(problem, metric, impulse, z) - impulse)
@@ -168,22 +194,12 @@ def project_in_own_metric(problem: TreeProblem, metric: Any, impulse: Any, z: An
 def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> tuple[Any, Any]:
     """dx (nv,) and dλ (contacts, k + 1) of a problem in the metric of x."""
     modes, rho = problem.laws.modes(x), problem.laws.rho
-    steps = [
-        contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in range(len(problem.J))
-    ]
+    tau, supports, steps = _contact_terms(problem, now, epsilon)
     slopes = np.stack([np.array(0.0 if mode.slope is None else mode.slope) for mode in modes])
     locked = [mode.locked for mode in modes]
     factors = factor_supported_tree(
-        problem.tree,
-        problem.V,
-        problem.inertias,
-        problem.supports([step.C for step in steps]),
-        problem.diagonal + slopes,
-        locked,
+        problem.tree, problem.V, problem.inertias, supports, problem.diagonal + slopes, locked
     )
-    tau = -now.F
-    for J, step in zip(problem.J, steps, strict=True):
-        tau = tau + J.T @ step.alone
     dv, force = factors.solve(tau)
     if any(between is not False for between in problem.between):
         dv, force = _join_branches(problem, factors, [step.C for step in steps], now.z, dv, force)
@@ -193,6 +209,37 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
             dx[k] = np.where(held, force[k], dx[k])
     change = [step.alone - step.C @ (J @ dv) for J, step in zip(problem.J, steps, strict=True)]
     return dx, np.stack(change) if change else np.array(now.z)
+
+
+def _contact_terms(problem: TreeProblem, now: Residuals, epsilon: Any) -> tuple[Any, dict[int, Any], list[ContactStep]]:
+    """-F + Σ Jᵀ B⁻¹ y (nv,), the sum K (6, 6) of contacts for each link, and the steps of all contacts."""
+    tau: Any = -now.F
+    supports: dict[int, Any] = {}
+    steps: list[ContactStep] = []
+
+    def add(group: range, tau: Any, supports: Any) -> tuple[Any, ...]:
+        steps = [contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in group]
+        for k, step in zip(group, steps, strict=True):
+            tau = tau + problem.J[k].T @ step.alone
+        parts = problem.supports(group, [step.C for step in steps])
+        supports = tuple(K + parts[link] if link in parts else K for link, K in zip(links, supports, strict=True))
+        return tau, supports, np.stack([step.alone for step in steps]), np.stack([step.C for step in steps])
+
+    for group in problem.groups:
+        if group.start == 0:
+            first = [contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in group]
+            for k, step in zip(group, first, strict=True):
+                tau = tau + problem.J[k].T @ step.alone
+            supports = problem.supports(group, [step.C for step in first])
+            links, steps = list(supports), first
+            continue
+        y = now.y[group.start : group.stop]
+        active = np.any(now.z[group.start : group.stop, -1] > 0.0) | np.any(y != 0.0)
+        unchanged = tau, tuple(supports[link] for link in links), y, np.zeros((*np.shape(y), np.shape(y)[-1]))
+        tau, sums, alone, C = cond(active, partial(add, group), unchanged, tau, unchanged[1])
+        supports = dict(zip(links, sums, strict=True))
+        steps += [ContactStep(alone[k], C[k]) for k in range(len(group))]
+    return tau, supports, steps
 
 
 def _join_branches(

@@ -1,7 +1,8 @@
 """Stage 2 of a step: detects contacts, and selects those with the smallest gaps.
 
 With as many slots as candidates, each candidate has its own slot. With fewer slots, the nearest candidates are selected
-and kept in the order of their indices, so that the candidate of a slot seldom changes.
+and kept in the order of their indices, so that the candidate of a slot seldom changes. The articulated method has them
+in the order of their gaps: it skips groups of open contacts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from delassus.geometry.shapes.registry import ABSENT
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import GroundShape, StepState
 
@@ -167,7 +168,7 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
         ahead = candidates.gap
         if scene.is_soft:
             ahead = ahead - contact_margins(scene, candidates.number)
-        places, following = nearest(ahead, slots)
+        places, following = nearest(ahead, slots, by_value=scene.method == ARTICULATED)
         overflow = overflow | (following < (0.0 if scene.is_soft else CLOSED))
         gap, point, normal = (np.take(x, places, axis=0) for x in candidates[:3])
         candidate = np.take(candidates.number, places) if scene.pair_classes else places

@@ -40,6 +40,9 @@ _LEAST: Final = 1e-8
 """Smallest response of a row, as a fraction of the normal response: a row whose friction coefficient is zero would
 have none."""
 
+_FIRST: Final = 4
+"""Number of contacts in the first group."""
+
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
 """Order of the rows of a contact, with the normal last."""
 
@@ -149,8 +152,21 @@ def tree_solver(
             friction = np.clip(parameters.friction, 0.0, LARGEST_FRICTION)
         R = _responses(scene, contacts, factors)
     diagonal = added + numpy.array(model_armature(scene.model))
-    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, between, [], friction, R)
+    groups = _contact_groups(len(J), scene.has_fixed_slots)
+    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, between, [], friction, R, groups)
     return TreeSolver(scene, system, problem, servos, factors, limits)
+
+
+def _contact_groups(count: int, is_fixed: bool) -> tuple[range, ...]:
+    """Groups of contacts, see `TreeProblem`. Fixed slots are one group. Other slots have the nearest candidates first,
+    and each of their groups is as large as all before it."""
+    if not count:
+        return ()
+    ends = [count if is_fixed else _FIRST]
+    while ends[-1] < count:
+        ends.append(2 * ends[-1])
+    ends[-1] = count
+    return tuple(range(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
 
 def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
