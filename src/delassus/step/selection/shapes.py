@@ -148,8 +148,8 @@ def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | Non
     kind = SHAPES.get(geometry.shape)
     if kind is None:
         raise SimulationError(
-            f"the shape {geometry.name!r} is a {geometry.shape}; supported shapes are {', '.join(SHAPES)}. Exclude it "
-            "by touching=.",
+            f"the shape {geometry.name!r} is a {geometry.shape}; supported are {', '.join(SHAPES)}. Exclude it by "
+            "touching=.",
             code="not-supported",
         )
     if geometry.shape == "mesh":

@@ -14,7 +14,7 @@ from delassus.compiler.graph.precision import Precision
 
 
 def fill_in(text: str, lanes: int, precision: Precision) -> str:
-    """Text with marks, for one number of lanes and one precision."""
+    """Replace the placeholders for one number of lanes and one precision."""
     scalar = lanes == 1
     real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
     if scalar:
@@ -54,7 +54,7 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
 
 
 def constant(number: float) -> str:
-    """A constant for every lane; LLVM wants the bits of a double also for a float."""
+    """A constant for every lane; LLVM requires the bits of a double, also for a float."""
     if isinstance(number, bool):
         return f"$(i1 {str(number).lower()}$)"
     return f"$($E 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"
