@@ -71,18 +71,18 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-_definitions: dict[bool, _MethodDef] = {}
+_made: dict[bool, _MethodDef] = {}
 _code: list[native.Code] = []
 """Never freed, since CPython uses their addresses."""
 
 
 def _methods() -> dict[bool, _MethodDef]:
     """The method definitions, by whether they release Python's lock; created once."""
-    if not _definitions:
+    if not _made:
         with native.compiling:
-            if not _definitions:
-                _definitions.update(_make_methods())
-    return _definitions
+            if not _made:
+                _made.update(_make_methods())
+    return _made
 
 
 def _make_methods() -> dict[bool, _MethodDef]:
