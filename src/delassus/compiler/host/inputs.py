@@ -163,7 +163,9 @@ class Bundle:
         fields = (*inputs, *options)
         for name in fields:
             if self._class_defaults.get(name, _NO_DEFAULT) is _NO_DEFAULT:
-                raise SignatureError(f"{kind.__name__}.{name} has no default; fields of a bundle must have defaults.")
+                raise SignatureError(
+                    f"{kind.__name__} has no field {name!r} with a default; fields of a bundle must have defaults."
+                )
         self.defaults = {name: self._class_defaults[name] for name in fields}
 
     @property
