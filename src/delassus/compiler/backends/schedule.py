@@ -79,20 +79,20 @@ class _Planner:
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
         self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
         self.pieces = cut_into_pieces(program, chunk)
-        self.born: dict[int, int] = {}  # the piece that computes a value
-        self.last: dict[int, int] = {}  # the last piece that uses a value
+        self.defined_in: dict[int, int] = {}  # the piece that computes a value
+        self.last_use: dict[int, int] = {}  # the last piece that uses a value
         for p, piece in enumerate(self.pieces):
             for value in piece:
-                self.born[value] = p
+                self.defined_in[value] = p
                 for argument in arguments(program.nodes[value]):
                     if argument > 0:
-                        self.last[argument] = p
+                        self.last_use[argument] = p
         self.parts: dict[int, dict[int, int]] = {}  # by loop: the parts that are used
         for value, node in enumerate(program.nodes):
             if node[0] == "part":
                 self.parts.setdefault(node[1], {})[node[2]] = value
-                self.born[value] = self.born[node[1]]
-        self.dying: list[list[int]] = [[] for _ in self.pieces]
+                self.defined_in[value] = self.defined_in[node[1]]
+        self.freed_after: list[list[int]] = [[] for _ in self.pieces]  # by piece: the slots that are free after it
         self.stores: list[dict[int, list[int]]] = [{} for _ in self.pieces]
         self.keeps: list[dict[int, list[int]]] = [{} for _ in self.pieces]
         self.rows: dict[int, Table] = {}
@@ -110,7 +110,7 @@ class _Planner:
         if top:
             for value, slot in self.slots.items():
                 if self.program.nodes[value][0] == "input":
-                    self.dying[self.last.get(value, 0)].append(slot)
+                    self.freed_after[self.last_use.get(value, 0)].append(slot)
         for p, piece in enumerate(self.pieces):
             kind = self._kind(p)
             if kind == "loop":
@@ -120,12 +120,12 @@ class _Planner:
             else:
                 steps += self._fill_rows(piece)
                 for value in piece:
-                    if self.last.get(value, p) > p and value not in self.slots:
+                    if self.last_use.get(value, p) > p and value not in self.slots:
                         self.slots[value] = self._home(value)
                         self.stores[p].setdefault(value, []).append(self.slots[value])
-                        self.dying[self.last[value]].append(self.slots[value])
+                        self.freed_after[self.last_use[value]].append(self.slots[value])
                 steps += self._chunks(piece, frozen(self.stores[p]), frozen(self.keeps[p]))
-            self.frame.free.extend(self.dying[p])
+            self.frame.free.extend(self.freed_after[p])
         locations = (self.slots, self.direct, self.rows, self.shared, self.roots, constant_outputs, self.uniform)
         return Schedule(self.program, tuple(steps), *locations, self.frame.size, self.frame.cursors)
 
@@ -155,7 +155,7 @@ class _Planner:
                 for source, slot in zip(key, table.slots(1, len(key)), strict=True):
                     if self.slots.get(source) != slot:
                         moves.setdefault(source, []).append(slot)
-                        self.dying[self.born[self.gathered[key][-1]]].append(slot)
+                        self.freed_after[self.defined_in[self.gathered[key][-1]]].append(slot)
             self.rows |= dict.fromkeys(self.gathered[key], table)
         return self._chunks((), frozen(moves), {}) if moves else []
 
@@ -183,7 +183,7 @@ class _Planner:
                 if value <= 0 and top:
                     constant_outputs.setdefault(value, []).append(slot)
                     continue
-                p = self.born.get(value, 0)
+                p = self.defined_in.get(value, 0)
                 if value > 0 and self.program.nodes[value][0] == "part":
                     if output_slots.get(value) == slot and start is not None:
                         continue
@@ -191,11 +191,11 @@ class _Planner:
                 while self._kind(p) != "chunk":  # the last piece is one
                     p += 1
                 if value > 0:
-                    self.last[value] = max(p, self.last.get(value, 0))
+                    self.last_use[value] = max(p, self.last_use.get(value, 0))
                 if start is None:
                     self.keeps[p].setdefault(value, []).append(slot)
                     continue
-                if p == self.born.get(value) and value not in output_slots:
+                if p == self.defined_in.get(value) and value not in output_slots:
                     self.slots.setdefault(value, slot)
                 self.stores[p].setdefault(value, []).append(slot)
         return frozen(constant_outputs)
@@ -211,13 +211,13 @@ class _Planner:
             for k, value in enumerate(result):
                 if start is not None and value > 0:
                     slots_by_value.setdefault(value, set()).add(start + k)
-                    later[start + k] = self.born.get(value, -1)
+                    later[start + k] = self.defined_in.get(value, -1)
         direct_slots: dict[int, int] = {}
         self.tables: dict[int, Table] = {}
         for value, parts in self.parts.items():
             if self.program.nodes[value][0] != "loop":
                 continue
-            loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
+            loop, p = self.program.loops[self.program.nodes[value][1]], self.defined_in[value]
             outputs = [parts.get(k) for k in range(loop.carry_count, loop.parts)]
             unused = {slot for slot in later if later[slot] >= p}
             decisive = (0, 1, loop.stored_count)  # these determine the strides, so they must be outputs
@@ -244,12 +244,12 @@ class _Planner:
 
         shared, cursors = self._walk(items)
         unshared = [k for k in range(loop.item) if k not in shared]
-        flat = [values[k] for values in items for k in unshared]
-        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(unshared))
-        if walked is None:
-            walked, reserved = frame.table(loop, len(unshared))
+        item_values = [values[k] for values in items for k in unshared]
+        item_table = find_table([{slots[v]} if v in slots else set() for v in item_values], loop.count, len(unshared))
+        if item_table is None:
+            item_table, reserved = frame.table(loop, len(unshared))
             released += reserved
-            for source, slot in zip(flat, walked.slots(loop.count, len(unshared)), strict=True):
+            for source, slot in zip(item_values, item_table.slots(loop.count, len(unshared)), strict=True):
                 moves.setdefault(source, []).append(slot)
 
         table = self.tables.get(value)
@@ -265,17 +265,17 @@ class _Planner:
                 if n in parts:
                     slots[parts[n]] = slot
 
-        places = {(0, k): carried + k for k in range(loop.carry_count)}
-        away: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
+        value_slots = {(0, k): carried + k for k in range(loop.carry_count)}
+        shared_locations: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
         for k, source in enumerate(captured):
             if source in self.shared:
-                away[2, k] = self.shared[source]
+                shared_locations[2, k] = self.shared[source]
             elif source <= 0:
-                places[2, k] = frame.one()
-                released.append(places[2, k])
-                moves.setdefault(source, []).append(places[2, k])
+                value_slots[2, k] = frame.one()
+                released.append(value_slots[2, k])
+                moves.setdefault(source, []).append(value_slots[2, k])
             else:
-                places[2, k] = slots[source]
+                value_slots[2, k] = slots[source]
         nodes = loop.body.nodes
         indexed = {a for n in nodes if n[0] in ("loop", "gather", "scatter") for a in n[2:]}
         positions = {k: n for n, k in enumerate(unshared)}
@@ -285,19 +285,32 @@ class _Planner:
         row = frame.row(len(copies))
         copied = {positions[k]: row + n for n, k in enumerate(copies)}
         released += copied.values()
-        places |= {(1, k): row + n for n, k in enumerate(copies)}
+        value_slots |= {(1, k): row + n for n, k in enumerate(copies)}
         inputs = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
-        around = {v: places[place] for v, place in inputs.items() if place in places}
-        shared_places = {v: away[place] for v, place in inputs.items() if place in away}
-        direct = {v: positions[place[1]] for v, place in inputs.items() if place not in places and place not in away}
+        input_slots = {v: value_slots[place] for v, place in inputs.items() if place in value_slots}
+        shared_places = {v: shared_locations[place] for v, place in inputs.items() if place in shared_locations}
+        direct = {
+            v: positions[place[1]]
+            for v, place in inputs.items()
+            if place not in value_slots and place not in shared_locations
+        }
         uniform_items = {
             (1, k) for k, column in enumerate(zip(*items, strict=True)) if all(map(self._is_uniform, column))
         }
         uniform_items |= {(2, k) for k, source in enumerate(captured) if self._is_uniform(source)}
         uniform = frozenset(v for v, place in inputs.items() if place in uniform_items)
-        in_place, tails = InPlace.of(loop.body), (onward, None)
+        in_place, result_slots = InPlace.of(loop.body), (onward, None)
         planner = _Planner(
-            loop.body, frame, around, tails, self.chunk, direct, shared_places, self.roots, in_place, uniform
+            loop.body,
+            frame,
+            input_slots,
+            result_slots,
+            self.chunk,
+            direct,
+            shared_places,
+            self.roots,
+            in_place,
+            uniform,
         )
         body = planner.plan(top=False)
         released += [slot for _, _, target in cursors for slot in (target.slot, target.slot + 1)]
@@ -305,12 +318,14 @@ class _Planner:
         for k, slot in carry_slots.items():
             if k in parts:
                 slots[parts[k]] = slot
-                self.dying[self.last.get(parts[k], p)].append(slot)
+                self.freed_after[self.last_use.get(parts[k], p)].append(slot)
             else:
                 released.append(slot)
-        self.dying[p] += released
-        onto = ranges(k for k in range(loop.carry_count) if k not in in_place.settled)
-        step = LoopStep(loop, body, carried, onward, onto, walked, len(unshared), copied, table, cursors)
+        self.freed_after[p] += released
+        copied_positions = ranges(k for k in range(loop.carry_count) if k not in in_place.settled)
+        step = LoopStep(
+            loop, body, carried, onward, copied_positions, item_table, len(unshared), copied, table, cursors
+        )
         return [*self._chunks((), frozen(moves), {}), step] if moves else [step]
 
     def _scatter(self, p: int) -> list[Step]:
@@ -319,7 +334,7 @@ class _Planner:
         node, frame = self.program.nodes[value], self.frame
         rows, index, targets = node[1], node[2], scatter_targets(node)
         columns = len(targets) // rows
-        in_place = all(v in self.scattered and self.last[v] == p for v in targets)
+        in_place = all(v in self.scattered and self.last_use[v] == p for v in targets)
         table = None
         if in_place or value in self.in_place.scatters:
             table = find_table([{self.slots[v]} for v in targets], rows, columns)
@@ -330,21 +345,21 @@ class _Planner:
                 moves.setdefault(source, []).append(slot)
         slots = table.slots(rows, columns)
         slot_set = set(slots)
-        self.dying[p] = [slot for slot in self.dying[p] if slot not in slot_set]
+        self.freed_after[p] = [slot for slot in self.freed_after[p] if slot not in slot_set]
         parts = self.parts.get(value, {})
         for k, slot in enumerate(slots):
             if k in parts:
                 self.slots[parts[k]] = slot
             if in_place:
                 self.scattered.update([parts[k]] if k in parts else [])
-                self.dying[self.last.get(parts.get(k, 0), p)].append(slot)
+                self.freed_after[self.last_use.get(parts.get(k, 0), p)].append(slot)
 
         def slot_of(source: int) -> int:
             if source in self.slots:
                 return self.slots[source]
             if source not in moves or all(slot in slot_set for slot in moves[source]):
                 moves.setdefault(source, []).append(frame.one())
-                self.dying[p].append(moves[source][-1])
+                self.freed_after[p].append(moves[source][-1])
             return moves[source][-1]
 
         step = ScatterStep(slot_of(index), tuple(slot_of(v) for v in node[3 : 3 + columns]), table)

@@ -223,7 +223,7 @@ class Arguments:
                 raise TypeError(f"{self.kernel} needs a value for the option {name!r}.")
         for name, value in options.items():
             if isinstance(self.options.get(name), bool) and not isinstance(complete[name], (bool, np.bool_)):
-                raise TypeError(f"{self.kernel}: the option {name} is True or False, not {value!r}.")
+                raise TypeError(f"{self.kernel}: the option {name} is {value!r}; it must be True or False.")
         return complete
 
     def meant(self, model: Any) -> Any:

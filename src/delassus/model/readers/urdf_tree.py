@@ -166,8 +166,8 @@ def _check_source(
 ) -> None:
     if source not in joints:
         raise element.error(
-            f"joint {short(name)!r} mimics the joint {short(source)!r}, but there is no such joint; correct the name or "
-            'read with mimic="ignore".',
+            f"joint {short(name)!r} mimics the joint {short(source)!r}, but there is no such joint; correct the name, "
+            'or read with mimic="ignore".',
             code="bad-mimicry",
         )
     dofs, other = kinds[name].nv, kinds[source].nv if source in kinds else 0

@@ -78,7 +78,10 @@ class CallSequence:
         operands = (*kernel.inputs, *kernel.outputs)
         for array, operand in zip(arrays, operands, strict=True):
             if array.dtype != np.float64 or array.shape[array.ndim - len(operand.shape) :] != operand.shape:
-                raise ValueError(f"{kernel.name}: {operand.name} has shape {array.shape} and type {array.dtype}.")
+                raise ValueError(
+                    f"{kernel.name}: {operand.name} has shape {array.shape} and type {array.dtype}; it must be a "
+                    f"float64 array whose last axes are {operand.shape}."
+                )
         kernel.widths.need(many=False)
         self._kernel, self._arrays, self._stop = kernel, arrays, stop
         self._rows = [array.ndim > len(operand.shape) for array, operand in zip(arrays, operands, strict=True)]
