@@ -212,7 +212,7 @@ def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
 
 
 def _recedes(y: Any, direction: Any) -> Any:
-    """Whether |y| does not decrease along a direction: y · way ≥ 0 up to rounding."""
+    """Whether |y| does not decrease along a direction d: y · d ≥ 0 up to rounding."""
     return y @ direction >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(direction)))
 
 

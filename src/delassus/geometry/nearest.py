@@ -1,8 +1,8 @@
 """Indices of the k smallest of n values, without a full sort.
 
 A sorting network takes n (log₂ n)²/4 comparisons, however few of its results are used. Here, the values are divided
-into groups of about √n, each with its minimum. In each of k rounds, the smallest minimum is removed, and the next one
-of its group is found:
+into groups of about √n, each with its minimum. In each of k rounds, the smallest minimum is removed, and the next
+minimum of its group is computed:
 
     n - 1 + k (n/g + g) comparisons,        g = √n
 

@@ -61,7 +61,7 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> Callable[[], None]:
-        """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
+        """A callable without arguments that computes the outputs from the inputs in place, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, outputs=outputs, **options), arrays)
 
     def sequence(

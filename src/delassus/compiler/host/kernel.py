@@ -149,7 +149,7 @@ class Kernel(Compilable, Generic[P, R]):
         self, model: Any, /, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
     ) -> R: ...
 
-    def __call__(  # type: ignore[misc]  # a kernel has no options of the names that its own call takes
+    def __call__(  # type: ignore[misc]  # options of a kernel cannot have the names of these parameters
         self,
         model: Any = NOT_GIVEN,
         /,

@@ -41,7 +41,7 @@ class Versions:
 
     Attributes:
         built: Versions by key.
-        recent: Fast path: known calls, by the identity of the model and the other arguments.
+        recent: Fast path: plans of calls, by the identity of the model and the form of the other arguments.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ directions of its plane."""
 
 
 _MOST_FACES: Final = 8
-"""Largest number of faces around a vertex, of which the largest are kept; 99 % of vertices have fewer."""
+"""Largest number of faces around a vertex in the tables, the largest ones; 99 % of vertices have fewer."""
 
 
 class HullTables(NamedTuple):

@@ -296,7 +296,7 @@ def _polygon(
 
 
 def _clip_edge(start: Any, edge: Any, wide: Any) -> list[tuple[Any, Any]]:
-    """The points at which an edge, start + λ way for λ from 0 to 1, enters and leaves the region above a face."""
+    """The points where an edge, start + λ edge for λ from 0 to 1, enters and leaves the region above a face."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):
         is_parallel = np.abs(edge[k]) <= 1e-9 * wide[k]

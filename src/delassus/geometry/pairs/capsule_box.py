@@ -11,7 +11,7 @@ minus the radius. It changes by at most the motion of the bodies. Outside, the n
 inside it is the n with the largest gap, that of a face or the product of an edge and the axis.
 
 The derivative of half the squared distance, d · (x - clip(x)), is monotone in t and linear between the six t at which
-the axis passes the planes of the faces: the nearest t is found exactly, without iterations.
+the axis passes the planes of the faces. So the nearest t is computed exactly, without iterations.
 
 A capsule that lies on a face, or a box on a capsule, needs two contacts: the points where the axis enters and leaves
 the region above the face, or its ends. The nearest point is a third contact if it is nearer than both, for example if

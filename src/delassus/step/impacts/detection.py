@@ -11,8 +11,8 @@ part of the step, and with the velocity after it for the rest. Positions integra
 motion with the velocity v + (β-½)(v_f - v); restitution is applied to this velocity, so that a ball dropped from h₀
 returns to e² h₀ for any β and any gap within the step.
 
-Users who integrate positions with v⁺ over the whole step have the impact at its beginning (s = 0), at a height equal to
-the gap: see `rebound_at_start`. A contact that would not return to this height is left open.
+If positions are integrated with v⁺ over the complete step, the impact is at its beginning (s = 0), at a height equal to
+the gap: see `rebound_at_start`. A contact that would not return to this height remains open.
 """
 
 from __future__ import annotations

@@ -120,11 +120,11 @@ class ChunkText:
         return self.emit(_OPERATIONS["fma"].format(*args))
 
     def bits(self, x: str) -> str:
-        """The bits that hold a float."""
+        """The bit pattern of a float, as an integer."""
         return self.emit(f"bitcast $T {x} to $I")
 
     def bit(self, x: str, position: int) -> str:
-        """One of the bits that hold a float, as a boolean."""
+        """One bit of the bit pattern of a float, as a boolean."""
         masked = self.emit(f"and $I {self.bits(x)}, $($W {1 << position}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
 

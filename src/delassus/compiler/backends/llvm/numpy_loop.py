@@ -2,7 +2,7 @@
 
 NumPy passes a loop the addresses of the arrays, the number of states, the strides, and a pointer, here to the kernel's
 descriptor (see `runtime`). A single state runs the scalar body. More states run the vector body, two groups of lanes at
-a time. The loop finds the code by a pointer in the descriptor, and asks Python to compile code that is missing. The
+a time. A pointer in the descriptor refers to the code. If it is null, the loop calls Python to compile the code. The
 floating-point environment is saved, set to round to nearest with subnormals flushed and no traps, and restored at the
 end, so that the caller's modes do not change results and padding lanes raise no warnings.
 """

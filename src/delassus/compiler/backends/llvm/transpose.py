@@ -1,12 +1,13 @@
 """IR that transposes states between arrays and frames.
 
-An array stores one state after the other, a frame one value of all lanes after the other, so packing is a
-transposition. There are three methods: blocks of `block_size` values if the core of a state is contiguous and large
-enough, the last block overlapping the previous one; element by element if it is contiguous and small; and a slow one
-for any other strides. A group with fewer states than lanes is padded with copies of its last state.
+In an array, the values of a state are adjacent; in a frame, the same value of all lanes is adjacent. So packing is a
+transposition. There are three methods. If the core of a state is contiguous and large enough, blocks of `block_size`
+values are transposed; the last block overlaps the previous one. Small contiguous cores are copied element by element.
+For all other strides there is a slow method. A group with fewer states than lanes is padded with copies of its last
+state.
 
 Inputs are multiplied by one, which flushes subnormals: operations that only move bits, such as a change of sign or a
-selection, would let them pass. The factor is a variable so that LLVM cannot remove it.
+selection, would not flush them. The factor is a variable so that LLVM cannot remove it.
 """
 
 from collections.abc import Iterable
