@@ -79,8 +79,8 @@ class Frame:
     def table(self, loop: Loop, length: int) -> tuple[Table, range]:
         """A table for all items of a loop, `length` values each, and all slots reserved for it.
 
-        For a `map`, whose items can be computed in parallel, equal values of all items are adjacent. The stride from
-        one value to the next is odd, since strides by powers of two map to few cache sets.
+        For a `map`, whose items can be computed in parallel, the k-th values of all items are adjacent. The stride from
+        one value of an item to the next is odd, since strides by powers of two map to few cache sets.
         """
         if not loop.is_map:
             table, size = Table(0, length, 1), loop.count * length

@@ -128,14 +128,14 @@ def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
     return turn, np.stack([c * L[0] - s * L[2], L[1], c * L[2] + s * L[0]])
 
 
-def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.inf) -> Any:
+def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, max_angle: Any = math.inf) -> Any:
     """The rotation (4,) after which a body with the same angular momentum has the kinetic energy T, or the nearest
     possible.
 
     L (3,) and ω = I⁻¹ L (3,) are in body axes, and `velocity_of` computes I⁻¹ x. The body rotates about L × u, where u
     is along the gradient of ½ L·I⁻¹L on the sphere |L| = const. After a rotation by φ, its energy is m + d cos 2φ + B
     sin 2φ, so t = tan φ solves (e + d) t² - 2 B t + e - d = 0 with e = T - m. The smaller root is used, or the extremum
-    of the energy if T is beyond it; `most` [rad] limits the angle.
+    of the energy if T is beyond it; `max_angle` [rad] limits the angle.
     """
     square = np.maximum(L @ L, np.finfo(float).tiny)
     gradient = omega - (L @ omega) / square * L
@@ -147,7 +147,7 @@ def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.i
     e = np.clip(T - 0.5 * (A + C), -radius, radius)
     below = B + np.sqrt(np.maximum((radius - e) * (radius + e), 0.0))  # B is not negative
     t = np.where(flat | (below <= 0.0), 0.0, (e - d) / np.where(below > 0.0, below, 1.0))
-    t = np.clip(t, -most, most)
+    t = np.clip(t, -max_angle, max_angle)
     c = 1.0 / np.sqrt(1.0 + t * t)
     half = np.sqrt(0.5 * (1.0 + c))
     return np.concatenate([(-0.5 * t * c / (half * square)) * np.cross(L, u), np.array([half])])

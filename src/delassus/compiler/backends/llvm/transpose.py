@@ -1,6 +1,6 @@
 """IR that transposes states between arrays and frames.
 
-In an array, the values of a state are adjacent; in a frame, the same value of all lanes is adjacent. So packing is a
+In an array, the values of a state are adjacent; in a frame, the k-th values of all lanes are adjacent. So packing is a
 transposition. There are three methods. If the core of a state is contiguous and large enough, blocks of `block_size`
 values are transposed; the last block overlaps the previous one. Small contiguous cores are copied element by element.
 For all other strides there is a slow method. A group with fewer states than lanes is padded with copies of its last
