@@ -53,7 +53,7 @@ class Widths:
         self._plan: Callable[[], Schedule] | None = plan
         self._quick = quick_target(target) if quick_first else target
         self._unplanned = 0  # pending optimizations without a template
-        self._packed_template = b""  # the template as bytes, once it exists, and as long as it may be used again
+        self._kept = b""  # the template as bytes, once it exists, and as long as it may be used again
 
     def need(self, many: bool) -> None:
         """Compile or load the code for single states, or with `many` for batches, if it is missing."""
@@ -100,13 +100,13 @@ class Widths:
 
     def _keep(self, template: Template | None) -> None:
         """Keep the template as long as code is missing."""
-        old_size = len(self._packed_template)
+        old_size = len(self._kept)
         if all(map(self._descriptor.has, {False, self._target.lanes > 1})) and not self._unplanned:
-            self._plan, self._packed_template = None, b""
-        elif template is not None and not self._packed_template:
-            self._packed_template = zlib.compress(pickle.dumps(template), 1)
+            self._plan, self._kept = None, b""
+        elif template is not None and not self._kept:
+            self._kept = zlib.compress(pickle.dumps(template), 1)
             self._plan = None
-        self.memory += len(self._packed_template) - old_size
+        self.memory += len(self._kept) - old_size
 
     def _install(self, many: bool, objects: list[bytes]) -> None:
         code = native.load(objects, self._target)
@@ -117,7 +117,7 @@ class Widths:
         """The text of the code, new or stored."""
         plan = self._plan
         if plan is None:
-            template: Template = pickle.loads(zlib.decompress(self._packed_template))
+            template: Template = pickle.loads(zlib.decompress(self._kept))
             return template
         with suspend_trace():
             return emit_template(plan(), self._target)

@@ -76,7 +76,7 @@ def _in_place(function: Any) -> Callable[[Array, Any], Array]:
             return result
         if result.shape != self.shape:
             raise ValueError(
-                f"np.{function.__name__} in place: the result has shape {result.shape}, but the array has {self.shape}."
+                f"np.{function.__name__} in place: the result has shape {result.shape}, the array {self.shape}."
             )
         store(function, self, result)
         return self
