@@ -77,7 +77,7 @@ format: $(STAMP)  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_STAMP)  ## speed, as ratios within one run; ROBOTS=folder adds robots of other people
+bench: $(BENCH_STAMP)  ## speed, as ratios within one run; ROBOTS=folder adds third-party robots
 	$(if $(ROBOTS),DELASSUS_ROBOTS=$(ROBOTS)) $(BIN)/python -m benchmarks $(SECTIONS)
 
 doctor: $(STAMP)  ## versions, CPU, cache, and a small kernel checked

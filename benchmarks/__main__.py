@@ -1,6 +1,6 @@
 """`python -m benchmarks [--save] [section …]`: run the benchmarks, all or those of some sections, and print them.
 
-`--save` also puts them into docs/performance.md. The tables of the sources want robots of other people in the folder
+`--save` also puts them into docs/performance.md. The tables of the sources need third-party robots in the folder
 that the environment variable DELASSUS_ROBOTS names, and leave out those that are not there.
 """
 
@@ -58,7 +58,7 @@ SECTIONS: Final = {
     "Control": (control, reactive, sampling),
     "Motion in time": (stepping, stepping_compliant),
     "Simulation": (simulation,),
-    "Robots of other people": (files,),
+    "Third-party robots": (files,),
     "Large systems": (large,),
     "The compiler": (compiler, loops),
 }
@@ -81,7 +81,7 @@ def main() -> None:
     for title in chosen:
         text = "\n".join(module.run() for module in SECTIONS[title])
         print(f"## {title}\n\n{text}", flush=True)
-        if title != "Robots of other people" or "DELASSUS_ROBOTS" in os.environ:  # else there is nothing to save
+        if title != "Third-party robots" or "DELASSUS_ROBOTS" in os.environ:  # else there is nothing to save
             measured[title] = text
     if "--save" in sys.argv[1:]:
         PAGE.write_text(_saved(PAGE.read_text(), header, measured))

@@ -88,8 +88,8 @@ def scaling() -> str:
     slopes = " | ".join(f"{exponent(sizes, found):.2f}" for found in seconds.values())
     return f"""### Chains of loops
 
-µs per state for loops of seven links in a row, each on the end of the one before: ours in a batch of 256. The last row
-is the exponent of a power of the number of links.
+µs per state for a chain of loops of seven links each, in a batch of 256 for Delassus. The last row is the exponent
+of the growth with the number of links.
 
 | links | rows | caba | prox_pv | pin.lcaba |
 |---|---|---|---|---|

@@ -172,9 +172,9 @@ def bad_numbers() -> str:
         tasks[label] = lambda x=x: ufunc(*x, out=out)
     seconds = best_of_each(tasks, repeat=40)
     rows = ", ".join(f"{k} {t / seconds['clean']:.2f}" for k, t in seconds.items())
-    return f"""### Bad numbers
+    return f"""### NaN, infinities and subnormal numbers
 
-Time of a batch whose every state holds them, relative to a clean one: {rows}.
+Time of a batch with such numbers in every state, relative to a batch without: {rows}.
 """
 
 
@@ -228,9 +228,9 @@ def elementary_functions() -> str:
         rows.append(f"| {name} | {ns['ours']:.2f} | {ns['NumPy']:.2f} | {ns['NumPy'] / ns['ours']:.2f} |")
     return f"""### Elementary functions
 
-A kernel that is nothing but one function of (16) numbers, on {BATCH} states, against NumPy's function on the same
-arrays. `positive` computes nothing: it is what a kernel takes to move states into the lanes and back, and a larger
-kernel pays it once for all its functions.
+A kernel that consists of one function of (16) numbers, on {BATCH} states, against NumPy's function on the same
+arrays. `positive` computes nothing: its time is that of moving states into the lanes and back, which a larger
+kernel needs only once for all its functions.
 
 | function | ns/element | NumPy ns/element | NumPy / ours |
 |---|---|---|---|

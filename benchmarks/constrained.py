@@ -197,14 +197,14 @@ def comparison_tables(cases: Iterable[Comparison]) -> str:
             + f"| {best / b[fastest['batch'].name]:.0f}× {fastest['batch'].name} |"
         )
     names = " | ".join(m.name for m in METHODS)
-    return f"""µs per state: Pinocchio's two algorithms, and our four, one state a call through the ufunc and in a
-batch of {BATCH}.
+    return f"""µs per state of Pinocchio's two algorithms and of four algorithms of Delassus, in a call of the ufunc
+with one state and in a batch of {BATCH}.
 
 | | nv | rows | pin.constraintDynamics | pin.lcaba | {names} | batch {names.replace(" | ", " | batch ")} |
 |---|---|---|---|---|{"---|" * 8}
 {chr(10).join(rows)}
 
-The fastest of ours against the better of Pinocchio's:
+The fastest algorithm of Delassus compared with the faster algorithm of Pinocchio:
 
 | | nv | rows | one call | bound call | batch |
 |---|---|---|---|---|---|
@@ -256,9 +256,9 @@ def convergence() -> str:
     medians = [f"| {m.name} | " + " | ".join(f"{x:.0e}" for x in residuals(m)) + " |" for m in METHODS]
     return f"""### Convergence
 
-Percentage of 10 000 random states solved to 1e-10 (`constrained_dynamics`, prox_pv) within some iterations, for a fixed
-ε and for the one that is chosen for the mechanism. States of an arm that is near a singularity make iterations slow,
-and are then solved by singular values, which do not count.
+Percentage of 10 000 random states solved to 1e-10 (`constrained_dynamics`, prox_pv) within k iterations, for a fixed
+ε and for the default ε of the mechanism. Near singular configurations of an arm, iterations converge slowly; these
+states are then solved by a singular value decomposition, which is not counted.
 
 | | ε | {" | ".join(map(str, WITHIN))} |
 |---|---|{"---|" * len(WITHIN)}

@@ -61,8 +61,9 @@ def run() -> str:
     ours = "compile [s] | ufunc | ratio | bound | ratio | batch | ratio"
     return f"""### Derivatives of constrained dynamics
 
-One thread, µs. Pinocchio's `computeConstraintDynamicsDerivatives` alone, and with the `constraintDynamics` before it,
-which ratios are to; then ours, exact for three iterations, and with `converged=True`. The batch has {BATCH} states.
+One thread, µs. The table has Pinocchio's `computeConstraintDynamicsDerivatives` alone, and with the preceding
+`constraintDynamics`, to which ratios refer; then the derivatives of Delassus, exact for three iterations, and with
+`converged=True`. The batch has {BATCH} states.
 
 | | nv | rows | pin alone | pin | exact: {ours} | converged: {ours} |
 |---|---|---|---|---|{"---|" * 14}

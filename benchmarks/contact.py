@@ -147,11 +147,12 @@ def run() -> str:
     return f"""### Contact problems
 
 `ContactProblem.solve()` (Signorini and Coulomb, tolerance {TOLERANCE:g}) against `pin.ADMMConstraintSolver` and
-`pin.PGSConstraintSolver` to {TOLERANCE:g}, absolute, on the same G, g and friction, one thread: µs for a problem of a
-batch, and for one alone (median of 24); the share solved, the largest residual of 24 [m/s], and iterations (median, 90 %,
-maximum). Of the peers: the median time, the share solved, the median residual, and by how much they take longer than a
-problem of a batch, and than one alone. "Feet" are the quadruped's, "bodies" touch at random places, "stacks" are cubes
-with four contacts between two.
+`pin.PGSConstraintSolver` to {TOLERANCE:g}, absolute, on the same G, g and friction, one thread. The first
+columns are for Delassus: µs for a problem of a batch, and for a single problem (median of 24); the fraction of solved
+problems, the largest residual of 24 [m/s], and iterations (median, 90 %, maximum). The other columns are for Pinocchio:
+the median time, the fraction of solved problems, the median residual, and the ratios of this time to the two times of
+Delassus. "Feet" are those of the quadruped, "bodies" have contacts at random points, and "stacks" are cubes with four
+contacts between two neighbors.
 
 | problems | contacts | batch | alone | solved | residual | made | ADMM | solved | residual | ratios | PGS | solved | residual | ratios |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|

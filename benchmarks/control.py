@@ -96,10 +96,10 @@ def run() -> str:
     rows = [row(name, *parts) for name, parts in robots().items()]
     return f"""### Constrained inverse dynamics
 
-Torques and forces of a motion, `dl.control.actuated_inverse_dynamics` against dense algebra of SciPy on matrices that
-Pinocchio made beforehand, one thread: µs for a call, a bound call, a state in a batch of {BATCH}, Mistry's QR with pivots and
-least squares of [B, Jᵀ]; how much longer QR takes than each of ours; and what is left of the equation of motion, as a share
-of the largest generalised force.
+Torques and forces of a motion, `dl.control.actuated_inverse_dynamics` against dense linear algebra of SciPy on
+matrices computed in advance by Pinocchio, one thread. Columns are µs for a call, a bound call, a state in a batch of
+{BATCH}, Mistry's QR with pivots, and least squares of [B, Jᵀ]; ratios of the time of QR to the times of Delassus; and the
+residual of the equation of motion, as a fraction of the largest generalized force.
 
 | robot | velocities | rows | actuators | call | bound | batch | QR | lstsq | QR/call | QR/bound | QR/batch | ours | QR | lstsq |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -100,8 +100,9 @@ def table(title: str, kernels: dict[str, tuple[Any, dict[str, Any]]], references
         rows += [head + _cells(label, t, b, t[references[-1]]) for label in kernels]
     return f"""### {title}
 
-{text} µs; ratios are to "{references[-1]}". The batch has {BATCH} states. What writing the matrices takes of it is seen
-from `fill`, the time per state of `out.fill(1.0)`, and from `sum`, that of a kernel that only sums up the matrix.
+{text} µs; ratios are to "{references[-1]}". The batch has {BATCH} states. The cost of writing the
+matrices follows from `fill`, the time per state of `out.fill(1.0)`, and from `sum`, the time of a kernel that
+returns only the sum of the matrix elements.
 
 | | rows | {" | ".join(references)} | fill | method | one call | ratio | bound | ratio | batch | ratio | sum | ratio |
 |---|---|{"---|" * len(references)}---|---|---|---|---|---|---|---|---|---|
@@ -124,8 +125,8 @@ def operators() -> str:
         rows.append(f"| {name} {constraints} | {held.m} | {cells} | {1e6 * t['dense']:.2f} |")
     return f"""### The Delassus operator
 
-From the configuration, without forming the matrix; one call and per state of a batch of {BATCH}, µs. Next to it,
-`numpy.linalg.solve` with a matrix that is there already.
+From the configuration, without forming the matrix; times of one call and per state of a batch of {BATCH}, µs. For
+comparison, `numpy.linalg.solve` with a given matrix.
 
 | | rows | {" | ".join(f"{label} | batch" for label in OPERATORS)} | numpy.linalg.solve |
 |---|---|{"---|" * (2 * len(OPERATORS))}---|
@@ -182,7 +183,8 @@ def early() -> str:
         )
     return f"""### Early elimination
 
-`pv_early` is exact and makes no iterations; the others make three. One call and per state of a batch of {BATCH}, µs.
+`pv_early` is exact and takes no iterations; the other methods take three. Times of one call and per state of a batch
+of {BATCH}, µs.
 
 | | rows | pin.constraintDynamics | pin.lcaba | pv_early | batch | caba | batch | prox_pv | batch |
 |---|---|---|---|---|---|---|---|---|---|

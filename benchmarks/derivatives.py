@@ -44,8 +44,8 @@ def analytical(label: str, kernel: Any, theirs: Any) -> str:
         )
     return f"""### {label}
 
-One thread, µs. Ratios are to Pinocchio's single call; the batch has {BATCH} states, and the last columns are what it
-writes [GB/s] and what NumPy reaches when it fills the same arrays with ones.
+One thread, µs. Ratios are to Pinocchio's single call; the batch has {BATCH} states, and the last columns are the
+rates [GB/s] at which the results are written and at which NumPy fills the same arrays with ones.
 
 | robot | dofs | ops | compile [s] | pin | ufunc | ratio | bound | ratio | batch | ratio | written | filled |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -189,7 +189,7 @@ def run(cases: tuple[Case, ...] = CASES, batches: tuple[int, ...] = (4096, 64, 1
     """The section's text; without files, what it would want."""
     folder = os.environ.get("DELASSUS_ROBOTS")
     if not folder:
-        return "Robots of other people were left out: DELASSUS_ROBOTS names no folder with their files.\n"
+        return "Third-party robots were omitted: DELASSUS_ROBOTS names no folder with their files.\n"
     head = " | ".join(f"ours, {batch}" for batch in batches)
     lines = ["", f"| µs of a step | MuJoCo | {head} | contacts | flagged |", "|" + "---|" * (len(batches) + 4)]
     for case in cases:

@@ -108,9 +108,9 @@ def run() -> str:
         rows = [measured(case) for case in cases()]
     return f"""### Predictive sampling, one thread
 
-{SAMPLES} rollouts from one state, CPU time: here with their costs (`Sampling.costs`), which is one call, and a whole
-improvement of a plan (MPPI: samples drawn, splines, rollouts, costs, the new plan and its cost); `mujoco.rollout` on
-the same MJCF with the same controls, `implicitfast`, without costs.
+{SAMPLES} rollouts from one state, CPU time: in Delassus with their costs (`Sampling.costs`), which is one call, and
+a complete improvement of a plan (MPPI: samples, splines, rollouts, costs, the new plan and its cost);
+`mujoco.rollout` on the same MJCF with the same controls, `implicitfast`, without costs.
 
 | robot | periods × steps | rollouts [ms] | 10⁶ steps/s | `improve` [ms] | MuJoCo [ms] | 10⁶ steps/s | ratio |
 |---|---|---|---|---|---|---|---|

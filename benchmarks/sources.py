@@ -131,10 +131,10 @@ def table_one() -> str:
     printed = "\n".join(f"| {name} | " + " | ".join(f"{x:g}" for x in PRINTED[name]) + " |" for name in names)
     return f"""### Sathya and Carpentier, Table I
 
-{ITERATIONS} proximal iterations, ε = {PROXIMAL:g} for Pinocchio; everything is called from Python.
+{ITERATIONS} proximal iterations, ε = {PROXIMAL:g} for Pinocchio; all functions are called from Python.
 
 {side_by_side(cases)}{missing}
-What the paper prints, µs a call in C++ on another machine (i9-13950HX with turbo):
+Values of the paper, µs per call in C++ on another machine (i9-13950HX with turbo):
 
 | | cABA | PV | LTLs | LTL |
 |---|---|---|---|---|
@@ -250,14 +250,14 @@ def contact_cholesky() -> str:
     return f"""### Carpentier, Budhiraja and Mansard
 
 Constrained dynamics, µs per state, {ITERATIONS} proximal iterations with ε = {PROXIMAL:g}. "dense" is one damped solve
-by SciPy, of the whole matrix or by its Schur complement, with M, J, c and γ given: forming them is not counted.
-`constraintDynamics` is Pinocchio's contact Cholesky, and `prox_ltl` the same algorithm here. Called from Python, one
-state a call, bound, and in a batch of {BATCH}.
+by SciPy, of the whole matrix or by its Schur complement; the time for M, J, c and γ is not included.
+`constraintDynamics` is Pinocchio's contact Cholesky, and `prox_ltl` is the same algorithm in Delassus. Times are for
+one state per call from Python, for a bound call, and for a batch of {BATCH}.
 
 {dynamics}
 Factors K = U D Uᵀ of [-εI, J; Jᵀ, M] and its inverse, µs per state, from the configuration (M and J included) in
-Pinocchio's contact Cholesky and here; SciPy and NumPy are given K. "exact" is the inverse without ε, by singular
-values. Batches of {MATRICES} write their matrices to memory.
+Pinocchio's contact Cholesky and in Delassus; for SciPy and NumPy, K is given. "exact" is the inverse without ε, by a
+singular value decomposition. Batches of {MATRICES} write their matrices to memory.
 
 {matrices}"""
 

@@ -126,10 +126,11 @@ def run() -> str:
     rows = "\n".join(map(row, (FOUR_BAR, held_arm(), two_arms())))
     return f"""### Motions of constrained robots
 
-RK4 with steps of {1e3 * STEP:g} ms, projected after each step, in µs a step: MuJoCo's RK4 (soft constraints), ours on
-one state and in a batch of {BATCH}. Then {STEPS * STEP:g} s to a tolerance of {TOLERANCE:g}, in ms: SciPy's `solve_ivp`
-(RK45) around `constrained_dynamics`, and ours (`dopri5`), which also keeps loops closed. Last, by how much loops are
-open after 1 s [m, rad]: MuJoCo's, ours, SciPy's.
+RK4 with steps of {1e3 * STEP:g} ms, projected after each step, in µs per step: MuJoCo's RK4 (soft constraints), and
+Delassus for one state and in a batch of {BATCH}. Then {STEPS * STEP:g} s to a tolerance of {TOLERANCE:g}, in ms:
+SciPy's `solve_ivp`
+(RK45) around `constrained_dynamics`, and `dopri5` of Delassus, which also keeps loops closed. The last column is the
+loop error after 1 s [m, rad] of MuJoCo, Delassus and SciPy.
 
 | | nv | rows | MuJoCo RK4 | rk4 | rk4, batch | one state | batch | solve_ivp | dopri5 | | open |
 |---|---|---|---|---|---|---|---|---|---|---|---|

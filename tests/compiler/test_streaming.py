@@ -45,6 +45,15 @@ def test_rows_of_any_length_and_place_are_filled_and_nothing_around_them(lanes, 
     assert np.isnan(memory[:offset]).all()
 
 
+@every_width
+@pytest.mark.parametrize("rest", range(1, 20))
+def test_short_rests_of_rows_leave_the_next_row_alone(lanes, rest):
+    """Rows in an array are at all distances from the boundaries of vectors."""
+    x, size = np.arange(1.0, 18.0), ROW + rest
+    rows = compile_program(doubling(size).program(None), lanes)(x)
+    np.testing.assert_array_equal(rows, np.outer(x, np.arange(1.0, size + 1.0)))
+
+
 def test_single_precision_is_streamed_as_well():
     x = np.random.default_rng(0).normal(size=21).astype(np.float32)
     made = doubling(ROW + 5).specialize(None, dtype=np.float32)(x)

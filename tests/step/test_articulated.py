@@ -230,6 +230,39 @@ def test_a_servo_that_saturates_within_a_step_pushes_with_its_limit():
         assert 0.1 * v == pytest.approx(H * (push - 0.05), rel=1e-9)
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("angle", [0.4, 0.6, 0.8])
+def test_a_rod_that_jams_stops(angle, side):
+    """Painlevé's rod slides on its lower end. Friction pushes this end into the ground, so the rod cannot slide on: an
+    impulse without impact stops it. Its mass matrix is diagonal."""
+    rod = f"""<mujoco><option timestep="{H}"/><worldbody><geom type="plane" size="5 5 .1" friction="2 0 0"/><body>
+      <joint name="x" type="slide" axis="1 0 0" frictionloss=".01"/><joint name="z" type="slide" axis="0 0 1"/>
+      <joint name="turn" axis="0 1 0" frictionloss=".01"/><inertial pos="0 0 0" mass="1" diaginertia=".083 .083 .083"/>
+      <geom type="sphere" size=".01" pos="0 0 -.5" friction="2 0 0"/></body></worldbody></mujoco>"""
+    sim = dl.Simulation(dl.load(rod), time_step=H, method="articulated", ground=dl.Ground(friction=2.0))
+    q = [0.0, 0.5 * np.cos(angle) + 0.01, side * angle]
+    stages = sim.stages(sim.start(q, [-2.0 * side, 0.0, 0.0]), np.zeros(sim.nu))
+    v, (along, across, normal) = np.asarray(stages.velocity), np.asarray(stages.impulses.impulse)[:3]
+    assert stages.impulses.converged and abs(across) < 1e-9
+    tip = v[:2] + v[2] * np.array([-0.5 * np.cos(angle) - 0.01, 0.5 * side * np.sin(angle)])
+    assert np.abs(tip).max() < 1e-6 and abs(along) < 2.0 * normal
+    pushes = v - [-2.0 * side, -9.81 * H, 0.0]
+    assert np.abs(np.abs(pushes[:2]) - [abs(along), normal]).max() < 1e-4  # and 2e-5 N s of joint friction
+
+
+def test_active_joint_limits_need_no_full_contact_set():
+    """A quadruped stands with its knees pressed against their limits: the slots have the reduced set's candidates."""
+    model, options = rough_quadruped()
+    sim = dl.Simulation(model, method="articulated", **options)
+    q = model.posture("home")
+    state, u = sim.start(q), np.array(q[7:])
+    u[2::3] -= 3.0
+    for _ in range(120):
+        state = sim.step(state, u)
+    assert (state.impulse[list(sim.scene.limit_rows)] > 0.1).all() and not state.status
+    assert state.contact[:4].tolist() == list(sim.reduced_scene.reduced)
+
+
 def test_what_the_recursion_cannot_solve_is_refused_in_words():
     with refuses("not-supported", "loops"):
         dl.Simulation(dl.load("four_bar"), method="articulated")

@@ -33,10 +33,9 @@ from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
-from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.flags import Mark
 from delassus.step.period.hooks import COUNTERS
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
 from delassus.step.stages.tree_problem import PATIENTLY
@@ -52,6 +51,10 @@ _NEW: Final = -1.0
 _QUICKLY_BY_TREE: Final = 6.0
 """Iterations inside the articulated-body recursion before an environment is left to a second call. Standing robots take
 two to four on average, and a sixth of the environments of the slowest more than six."""
+
+_SEVERAL: Final = 9
+"""Least number of environments for which an attempt with `LONGER` iterations precedes that with more: one SIMD vector
+holds fewer."""
 
 _MANY: Final = 0.05
 """Fraction of environments that need the full contact set above which it pays to solve them with it at once."""
@@ -356,7 +359,8 @@ class Runner:
         results = before
         if results is None or _needs_more(results[-1]):
             attempts = [
-                Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in self._schedule
+                Attempt(partial(self._solve, used, most), has_flag(flag, _SEVERAL if most == LONGER else 1))
+                for flag, used, most in self._schedule
             ]
             results = retry(attempts, self._batch(given), results=before)
         self.consistent = False
@@ -401,13 +405,14 @@ class Runner:
 
     @cached_property
     def _standing(self) -> tuple[Scene, Any, Any] | None:
-        """The scene with the reduced contact set, the candidates of its slots, and the rows of joint limits of the full
-        set; None if the reduced set omits nothing."""
+        """The scene with the reduced contact set, the candidates of its slots, and the rows of joint limits that it
+        omits; None if the reduced set omits nothing."""
         scene = self.sim.reduced_scene
         if scene.reduced is None or not scene.full_slots:
             return None
-        first, *_ = (*scene.full.limit_rows, 0)
-        return scene, np.array(scene.slot_candidates), slice(first, first + len(scene.full.limit_rows))
+        outside = () if scene.limit_slots else scene.full.limit_rows
+        first, *_ = (*outside, 0)
+        return scene, np.array(scene.slot_candidates), slice(first, first + len(outside))
 
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that may differ between environments."""

@@ -20,11 +20,11 @@ from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.initial_states import between_robots, first_keyframe
 from delassus.simulation.options import StepSolver
-from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
+from delassus.step.articulated.qualification import prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, has_many_bodies, reason_against_loops, with_loops
 from delassus.step.bodies.robots import scene_parts
 from delassus.step.period.reduced import reduced_scene
-from delassus.step.scene import ParametricScene, Scene
+from delassus.step.scene import ARTICULATED, ParametricScene, Scene
 
 PRIMAL: Final = "primal"
 """The name of Newton's method on velocities, which solves MuJoCo's contact law."""

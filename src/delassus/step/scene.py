@@ -48,7 +48,10 @@ TALLIES: Final = 3
 CONTACTS: Final = 8
 """Slots for contacts of shapes by default."""
 
-FALLBACKS: Final = {"articulated": "auto", "sweeps": "newton"}
+ARTICULATED: Final = "articulated"
+"""Name of the method that solves a step inside the articulated-body recursion (`step.articulated`)."""
+
+FALLBACKS: Final = {ARTICULATED: "auto", "sweeps": "newton"}
 """Methods of steps that leave some states unsolved, and those that solve these."""
 
 
@@ -75,8 +78,9 @@ class Scene(HasModel):
         substeps: Time steps in a control period.
         method: The contact solver of slots, by its name.
         pushed: Frames that wrenches act on from outside.
-        reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
-            outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
+        reduced: Candidates of the reduced contact set; None for the full set. Candidates outside it are monitored, and
+            a step in which one of them would penetrate is solved again with the full set. So are joint limits, which
+            the reduced set does not have, except where the method is `ARTICULATED`.
         impedances: How soft rows are, for MuJoCo's law of contact; None for rigid ones. Contacts and joint limits then
             act on their gaps as a step begins, and every contact set has all joint limits.
         tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.statistics`).
@@ -254,9 +258,10 @@ class Scene(HasModel):
 
     @property
     def limit_slots(self) -> int:
-        """Joint limits that are solved for; the reduced set has none."""
+        """Joint limits that are solved for; the reduced set has none, unless they are laws of joints, which cost
+        little."""
         count = len(self.joint_limits)
-        if self.reduced is not None and not self.is_soft:
+        if self.reduced is not None and not self.is_soft and self.method != ARTICULATED:
             return 0
         return count if self.max_limits is None else min(count, self.max_limits)
 

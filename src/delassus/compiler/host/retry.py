@@ -61,9 +61,17 @@ class Batch:
         return x if x.ndim == axes else np.broadcast_to(x, (*self.shape, *core))[items]
 
 
-def has_flag(flag: float) -> Callable[[Results], Any]:
-    """The condition that a state's last result is a flag."""
-    return lambda results: results[-1] == flag
+def has_flag(flag: float, least: int = 1) -> Callable[[Results], Any]:
+    """The condition that a state's last result is a flag, and that at least so many states have it.
+
+    An attempt that only separates slow states from slower ones does not pay if all of them fit into one SIMD vector.
+    """
+
+    def condition(results: Results) -> Any:
+        flagged = results[-1] == flag
+        return flagged if least == 1 or np.count_nonzero(flagged) >= least else np.zeros_like(flagged)
+
+    return condition
 
 
 def select_where(condition: Any, new: Results, old: Results) -> Results:

@@ -24,9 +24,6 @@ from delassus.step.actuators.checks import driving_terms
 from delassus.step.actuators.drive import limited_servos
 from delassus.step.scene import Scene
 
-ARTICULATED: Final = "articulated"
-"""Name of the method."""
-
 _POINTS: Final = 4
 """Number of contacts of a standing robot that the choice of a method assumes."""
 

@@ -1,4 +1,4 @@
-"""The reduced contact set: the contacts of the home posture, without joint limits.
+"""The reduced contact set: the contacts of the home posture, and joint limits only where they are laws of joints.
 
 It has few rows and a sparse Jacobian, since the body of each contact is known. A step in which an omitted contact or
 limit would be violated is solved again with the full set. The choice made here therefore affects speed only.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from delassus.step.actuators.drive import limited_servos
 from delassus.step.period.kernels import candidate_geometry
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 
 NEAR: Final = 0.02
 """Height above the lowest candidate [m], and gap of pairs [m], above which candidates are omitted."""
@@ -33,6 +33,8 @@ def reduced_scene(scene: Scene) -> Scene:
         return scene
     guesses = bool(limited_servos(scene.actuators))
     if not guesses and (not scene.m or (scene.has_slot_for_all and not scene.limit_slots)):
+        return scene
+    if scene.has_slot_for_all and scene.method == ARTICULATED:
         return scene
     if scene.has_slot_for_all:
         return replace(scene, reduced=tuple(range(scene.candidates)))

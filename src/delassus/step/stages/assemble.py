@@ -24,10 +24,9 @@ from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
 from delassus.step.actuators.forces import Forces
-from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.detection import SLOW, fall_speed, rebound_at_start
 from delassus.step.primal.soft_rows import RowState, soft_rows
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.energy import gravity_forces
 from delassus.step.scheme.manifold_step import turning, without_flight

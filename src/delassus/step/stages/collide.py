@@ -202,7 +202,7 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
     if scene.is_soft:
         return _touches_outside(scene, contacts)
     gaps = _predicted_gaps_outside(scene, kinematics, contacts, v, time_step)
-    if scene.joint_limits:
+    if scene.joint_limits and not scene.limit_slots:
         motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
         for limit in scene.joint_limits:
             row, gap = limit.joints(motions)[0], limit.gap(motions)
@@ -296,7 +296,7 @@ def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
     """
     full, inside = scene.full, [float(number) for number in scene.reduced or ()]
     result: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
-    for row in () if scene.is_soft else full.limit_rows:
+    for row in () if scene.limit_slots else full.limit_rows:
         result = result | (impulse[..., row] > 0.0)
     for slot, row in enumerate(full.normals):
         known: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.step.articulated.qualification import ARTICULATED
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Kick
 from delassus.step.scheme.manifold_step import integrate_velocity

@@ -23,10 +23,9 @@ from delassus.step.actuators.activation import activate, count_clipped
 from delassus.step.actuators.drive import drive, limited_servos
 from delassus.step.actuators.external import add_joint_forces, push_frames
 from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
-from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.points.slot_friction import contact_coefficients
-from delassus.step.scene import Scene
+from delassus.step.scene import ARTICULATED, Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
 from delassus.step.stages.assemble import StepSystem, assemble

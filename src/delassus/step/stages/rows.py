@@ -18,6 +18,7 @@ from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import tendon_line
+from delassus.geometry.nearest import nearest
 from delassus.step.scene import Scene
 from delassus.step.stages.body_motions import BodyMotions, shared_motions
 from delassus.step.stages.collide import Contacts, candidate_links
@@ -160,9 +161,8 @@ def _limit_rows(scene: Scene, q: Any, v: Any, time_step: Any) -> tuple[Any, Any,
             J[k, row.v] = factor[k]
         return J, gap, np.array(False)
     predicted = gap + time_step * factor * v[[row.v for row in rows]]
-    nearest = np.argsort(predicted)
-    overflow = np.take(predicted, nearest[scene.limit_slots]) < 0.0
-    chosen = np.sort(nearest[: scene.limit_slots])
+    chosen, following = nearest(predicted, scene.limit_slots)
+    overflow = following < 0.0
     factor, gap, dof = np.take(factor, chosen), np.take(gap, chosen), np.take(dofs, chosen)
     for i in sorted({row.v for row in rows}):
         J[:, i] = np.where(dof == float(i), factor, 0.0)

@@ -21,7 +21,7 @@ from delassus.contact.systems.scaled import LARGEST_FRICTION, shape_of
 from delassus.dynamics.tree.sums import model_armature
 from delassus.model.links import Links
 from delassus.step.articulated.joint_laws import JointLaw, JointLaws, ServoLaw
-from delassus.step.articulated.newton import NewtonState, TreeProblem, iterate, project_in_own_metric
+from delassus.step.articulated.newton import NewtonStart, NewtonState, TreeProblem, iterate, project_in_own_metric
 from delassus.step.articulated.qualification import candidate_responses
 from delassus.step.articulated.tree_solve import world_inertias
 from delassus.step.scene import Scene
@@ -93,7 +93,7 @@ class TreeSolver(NamedTuple):
         p = problem.laws.servo_impulse(v)
         if scene.m > end:
             p = p + system.rows.J[end - scene.m :].T @ start[end:]
-        last = iterate(problem, v, p, impulse, self._should_continue)
+        last = iterate(problem, NewtonStart(v, p, impulse), system.free_velocity, self._should_continue)
         return self._result(last, order, shape)
 
     def _should_continue(self, now: NewtonState) -> Any:

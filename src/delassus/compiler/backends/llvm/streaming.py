@@ -26,7 +26,7 @@ def emit_stream(target: Target) -> str:
 
 
 # The buffer has $LENGTH values of each row. $PIECE of them are streamed, from the first aligned vector of the row on. A
-# piece is the last one if the buffer reaches the end of the row.
+# piece is the last one if the buffer reaches the end of the row; it may have no complete aligned vector.
 _STREAM = expand_ir("""
 define internal void @stream_x$X(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) #0 {
 entry:
@@ -56,7 +56,9 @@ row:
   %end = select i1 %is.last, i64 %count, i64 %end.inside
   %head = select i1 %is.first, i64 %h, i64 0
   call void @some(ptr %to, ptr %from, i64 0, i64 %head)
-  br label %vector
+  %v0 = add i64 %h, $X
+  %any.vectors = icmp sle i64 %v0, %end
+  br i1 %any.vectors, label %vector, label %vectors.done
 vector:
   %v = phi i64 [ %h, %row ], [ %v1, %vector ]
   %v.from = getelementptr $E, ptr %from, i64 %v
@@ -68,7 +70,8 @@ vector:
   %more.vectors = icmp sle i64 %v2, %end
   br i1 %more.vectors, label %vector, label %vectors.done
 vectors.done:
-  call void @some(ptr %to, ptr %from, i64 %v1, i64 %end)
+  %rest = phi i64 [ %h, %row ], [ %v1, %vector ]
+  call void @some(ptr %to, ptr %from, i64 %rest, i64 %end)
   br label %row.done
 row.done:
   count %r below %states: %row, then %piece.done
