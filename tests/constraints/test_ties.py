@@ -100,11 +100,15 @@ def square(system: Dense):
 
 
 def check(method, mechanism, q, v, tau, system: Dense):
-    """Accelerations to 1e-9, every row to 1e-9 of what cancels in it, and where rows agree the smallest forces."""
+    """Accelerations to 1e-9, every row to 1e-9 of what cancels in it, and where rows agree the smallest forces.
+
+    Where the rows leave no motion, the accelerations without constraints cancel.
+    """
     a, force = method.python(mechanism, q, v, tau, iterations=system.iterations, proximal=system.proximal)
     expected, smallest = system.answer
     assert relative(a, expected) < 1e-9
-    reach = np.sum(np.abs(system.J), 1) * np.max(np.abs(expected)) + np.abs(system.gamma)
+    largest = np.max(np.abs([expected, np.linalg.solve(system.M, system.h)]))
+    reach = np.sum(np.abs(system.J), 1) * largest + np.abs(system.gamma)
     assert np.all(np.abs(system.J @ (a - expected)) <= 1e-9 * reach)
     if np.max(np.abs(system.J @ expected + system.gamma)) < 1e-12 * np.max(reach):
         assert relative(force, smallest) < 1e-9

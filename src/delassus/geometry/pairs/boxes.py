@@ -109,16 +109,18 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     axis, gap = np.where(aligned, -next_n, -first_face.n), np.where(aligned, next_gap, gap1)
     flat, between, rounded = _rounded(axis, gap, second_face.n, gap2, _ROUND * thin)
     flat = np.maximum(flat, gap1)
-    by_first = (gap1 > gap2 + small) & ~rounded
+    # Between parallel edges, the reference is the face most aligned with the normal, in either order of the boxes.
+    by_first = np.where(rounded, axis @ between > second_face.n @ between + _SAME, gap1 > gap2 + small)
     crossing = edges.gap > flat + small
     unused_gap = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2)) if absent is None else absent
     above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, first_face), (R1, p1, h1, second_face))]
     reference = _Face(*(np.where(by_first, a, b) for a, b in zip(first_face, second_face, strict=True)))
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
-    towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
+    side = np.where(by_first, -1.0, 1.0)
+    towards = np.where(rounded, between, side * reference.n)
     normal = np.where(crossing, edges.n, towards)
     corners = _polygon(
-        reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, between, flat)
+        reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, side * between, flat)
     )
     active = np.stack([exists & ~crossing for exists, _, _ in corners])
     points = np.stack([point for _, _, point in corners])

@@ -30,7 +30,7 @@ _DECREASE: Final = 0.1
 
 
 class Proximal(NamedTuple):
-    """ε as a share of the error relative to the impulses, as in the Levenberg–Marquardt method, up to a largest one.
+    """ε as a share of the error relative to the impulses, as in the Levenberg–Marquardt method, within limits.
 
     Two sticking points of a foot are redundant along the line between them; there, the length of a step is the error
     divided by ε.
@@ -38,10 +38,12 @@ class Proximal(NamedTuple):
 
     share: float
     largest: float
+    smallest: float = 0.0
 
     def epsilon(self, growth: Any, merit: Any, size: Any) -> Any:
         """ε for impulses with the energy `size` [J]."""
-        return np.clip(self.share * growth * np.sqrt(merit / size), _NEAR[computing_in().name], self.largest)
+        smallest = max(self.smallest, _NEAR[computing_in().name])
+        return np.clip(self.share * growth * np.sqrt(merit / size), smallest, self.largest)
 
 
 def is_decrease(merit: Any, share: Any, before: Any) -> Any:

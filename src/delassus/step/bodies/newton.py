@@ -39,7 +39,8 @@ NEWTON: Final = "newton"
 _WORSE: Final = 1e3
 """Largest growth of the merit function in a full step after short ones."""
 
-_PROXIMAL: Final = Proximal(share=1e-3, largest=0.1)
+_PROXIMAL: Final = Proximal(share=1e-3, largest=0.1, smallest=3e-6)
+"""With a smaller ε, conjugate gradients do not converge for redundant contacts of heavy bodies on light ones."""
 
 _PATIENCE: Final = 2.5
 """Number of consecutive short steps after which a full step is taken."""
