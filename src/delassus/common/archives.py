@@ -86,7 +86,7 @@ def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[st
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
-            raise kind(f"{what} could not be read from {path}: it is no regular file.", code="unreadable-file")
+            raise kind(f"{what} could not be read from {path}: it is not a regular file.", code="unreadable-file")
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             _check_sizes(entries)

@@ -48,15 +48,15 @@ Part = TypeVar("Part", bound=NamedPart)
 def name_patterns(what: str, x: Any) -> tuple[str, ...]:
     """A tuple of names or patterns, from one or several, such as "*_foot"."""
     try:
-        found = (x,) if isinstance(x, str) else tuple(x)
+        names = (x,) if isinstance(x, str) else tuple(x)
     except TypeError:  # not iterable
-        found = (x,)
-    for name in found:
+        names = (x,)
+    for name in names:
         if not isinstance(name, str):
             raise BadArgument(
                 f"{what} has {short(repr(name))}; it must be a name or pattern, or several of them.", code="wrong-type"
             )
-    return found
+    return names
 
 
 def matching(pattern: str, parts: Iterable[Part]) -> list[Part]:
@@ -66,7 +66,7 @@ def matching(pattern: str, parts: Iterable[Part]) -> list[Part]:
 
 def find_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
     """The parts whose names match a pattern; raise an error with the nearest names if there are none."""
-    found = matching(pattern, parts)
-    if not found:
+    matches = matching(pattern, parts)
+    if not matches:
         raise UnknownName(what, pattern, [part.name for part in parts], code=code)
-    return found
+    return matches

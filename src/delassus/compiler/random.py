@@ -59,12 +59,15 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
     """Uniform numbers, two for each block of the cipher, as many as an array of some shape needs."""
     if len(counters) > MOST:
         raise BadArgument(
-            f"random numbers have up to {MOST} counters, got {len(counters)}: join some, such as step * 100.0 + place.",
+            f"random numbers: there are {len(counters)} counters; there must be at most {MOST}. Combine some, such as "
+            "step * 100.0 + place.",
             code="out-of-range",
         )
     for name, x in (("the seed", seed), *((f"counter {k}", x) for k, x in enumerate(counters))):
         if np.shape(x) != ():
-            raise BadArgument(f"random numbers: {name} is one number; got shape {np.shape(x)}.", code="wrong-shape")
+            raise BadArgument(
+                f"random numbers: {name} has shape {np.shape(x)}; it must be one number.", code="wrong-shape"
+            )
     blocks = -(-math.prod(_tuple(shape)) // 2)
     padded = (*counters, *[0.0] * (MOST - len(counters)))
     trace = current() or trace_of(seed, *counters)

@@ -6,9 +6,9 @@ gap decreases by at most
 
     -n · d + max over r of r · (n × θ)
 
-The maximum is taken over a capsule or box around the shape. Legs mostly move parallel to their neighbors, so bounds by
-speeds alone are several times larger: 120 mm on a quadruped with fast legs, so that pairs at this distance were
-examined.
+The maximum is over a capsule or box around the shape. Legs mostly move parallel to their neighbors, so bounds by speeds
+alone are several times larger: 120 mm on a quadruped with fast legs, and all pairs within this distance would enter the
+narrow phase.
 """
 
 from __future__ import annotations

@@ -82,15 +82,17 @@ def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
     return np.maximum(np.max(first), np.max(second))
 
 
-def box_excess(box: tuple[Any, ...], other: tuple[Any, ...], ways: tuple[Any, Any], turn: Any, margin: Any) -> Any:
+def box_excess(
+    box: tuple[Any, ...], other: tuple[Any, ...], displacements: tuple[Any, Any], turn: Any, margin: Any
+) -> Any:
     """The largest excess [m], along the six face normals, of the gap of two boxes over that below which they are near.
 
-    Boxes are given as for `box_distance`. `ways` are displacements (3,) [m] of the first relative to the second, at
+    Boxes are given as for `box_distance`. `displacements` (3,) [m] are those of the first relative to the second, at
     both centers, and `turn` (3,) [rad] is its rotation.
     """
     between, excess = other[1] - box[1], []
-    for gaps, (R, _, half), way in zip(_face_gaps(*box, *other), (box, other), ways, strict=True):
-        w, t = R.T @ way, np.abs(R.T @ turn)
+    for gaps, (R, _, half), displacement in zip(_face_gaps(*box, *other), (box, other), displacements, strict=True):
+        w, t = R.T @ displacement, np.abs(R.T @ turn)
         closing = np.where(R.T @ between < 0.0, -w, w)
         closing = closing + np.stack([t[i] * half[j] + t[j] * half[i] for i, j in ((1, 2), (2, 0), (0, 1))])
         excess.append(np.max(gaps - np.maximum(closing, 0.0)))
@@ -109,8 +111,8 @@ def _capsule_around(points: Array) -> BoundingCapsule:
     low, high = points.min(0), points.max(0)
     middle = 0.5 * (low + high)
     axis = numpy.linalg.eigh((points - middle).T @ (points - middle))[1][:, -1]
-    boxed = numpy.eye(3)[int(numpy.argmax(high - low))]
-    return min((_along(points, middle, direction) for direction in (boxed, axis)), key=lambda c: c.radius)
+    longest = numpy.eye(3)[int(numpy.argmax(high - low))]
+    return min((_along(points, middle, direction) for direction in (longest, axis)), key=lambda c: c.radius)
 
 
 def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0) -> BoundingCapsule:
@@ -134,10 +136,10 @@ def around(capsules: Sequence[BoundingCapsule]) -> BoundingCapsule:
     ends = numpy.concatenate([[c.center - c.half, c.center + c.half] for c in capsules])
     radii = numpy.repeat([c.radius for c in capsules], 2)
     middle = 0.5 * (ends.min(0) + ends.max(0))
-    spread = numpy.linalg.eigh((ends - middle).T @ (ends - middle))[1][:, -1]
-    axes = [spread, *(c.half / numpy.linalg.norm(c.half) for c in capsules if c.half.any())]
-    found = [_along(ends, middle, axis, radii) for axis in axes]
-    return min(found, key=lambda c: c.radius**2 * (float(numpy.linalg.norm(c.half)) + c.radius))
+    principal = numpy.linalg.eigh((ends - middle).T @ (ends - middle))[1][:, -1]
+    axes = [principal, *(c.half / numpy.linalg.norm(c.half) for c in capsules if c.half.any())]
+    candidates = [_along(ends, middle, axis, radii) for axis in axes]
+    return min(candidates, key=lambda c: c.radius**2 * (float(numpy.linalg.norm(c.half)) + c.radius))
 
 
 def segment_offset(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:

@@ -33,8 +33,12 @@ _TETRAHEDRON: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs of shapes of the same two types, each in the order of the table, and the largest number of pairs that are
-    examined in a state."""
+    """Pairs of shapes of the same two types.
+
+    Attributes:
+        pairs: The pairs, each in the order of the table of pairs.
+        slots: The largest number of pairs in the narrow phase of a state.
+    """
 
     pairs: tuple[tuple[Shape, Shape], ...]
     slots: int
@@ -56,7 +60,7 @@ class PairClass:
 
     @property
     def slot_count(self) -> int:
-        """The number of contacts of the pairs that are examined."""
+        """The number of contacts of the pairs in the narrow phase."""
         return self.slots * self.points
 
     def place_shapes(self) -> Iterable[tuple[Shape, Shape, str]]:
@@ -71,16 +75,18 @@ def arrange_pairs(
 ) -> tuple[tuple[Collision, ...], tuple[PairClass, ...]]:
     """Split pairs into those in straight-line code and those in classes; unsupported pairs are omitted.
 
-    Straight-line code has at most `STRAIGHT` operations: the types with the most pairs become classes until the rest
-    fits. Pairs with planes have no bounds and stay in straight-line code. At most `slots` pairs of a class are examined
-    in a state.
+    Straight-line code has at most `STRAIGHT` operations. The types of pairs with the highest cost become classes until
+    the other types are within this limit. Pairs with planes have no bounds and stay in straight-line code. At most
+    `slots` pairs of a class enter the narrow phase of a state.
     """
     groups: dict[Any, list[tuple[Shape, Shape]]] = {}
     for pair in pairs:
-        ways = collisions_of(*pair)
-        if ways:
-            first = ways[0].shape, ways[0].other
-            groups.setdefault((first[0].kind.name, first[1].kind.name, *(way.count for way in ways)), []).append(first)
+        collisions = collisions_of(*pair)
+        if collisions:
+            first = collisions[0].shape, collisions[0].other
+            groups.setdefault(
+                (first[0].kind.name, first[1].kind.name, *(collision.count for collision in collisions)), []
+            ).append(first)
     costs = {key: len(group) * (narrow_operations(*key[:2]) + _PLACE * sum(key[2:])) for key, group in groups.items()}
     looped: list[Any] = []
     for key in sorted(costs, key=lambda key: -costs[key]):
@@ -88,7 +94,7 @@ def arrange_pairs(
             looped.append(key)
     straight = [pair for key, group in groups.items() if key not in looped for pair in group]
     classes = tuple(PairClass(tuple(groups[key]), min(slots, len(groups[key]))) for key in looped)
-    return tuple(dict.fromkeys(way for pair in straight for way in collisions_of(*pair))), classes
+    return tuple(dict.fromkeys(collision for pair in straight for collision in collisions_of(*pair))), classes
 
 
 @lru_cache

@@ -59,7 +59,7 @@ class Field:
     origin: tuple[float, float]
 
     def first_point(self, center: Any, radius: float) -> list[Any]:
-        """The indices, along x and y, of the last grid point before all that are horizontally within a radius [m]."""
+        """The indices, along x and y, of the grid point at or below the corner center - radius [m] of a square."""
         return [np.floor((center[k] - radius - self.origin[k]) / self.spacing[k]) for k in range(2)]
 
     def shifts(self, radius: float) -> Any:
@@ -116,23 +116,23 @@ class HeightField:
     def minima(self, body: RoundBody) -> list[tuple[Any, Any, Any]]:
         """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; unused ones have large gaps."""
         height, flat = self(body.center)
-        side = np.where(height < 0.0, -1.0, 1.0)  # a center in the ground is moved out along the shortest path
+        side = np.where(height < 0.0, -1.0, 1.0)  # for a center below the ground, the normal is along the shortest path
         support = body.halves * (flat if body.turn is None else body.turn.T @ flat)
         reach = np.sqrt(np.sum(support * support))
         lowest = -side * support / reach
         # Without a minimum nearby, the ground is farther away, and the distance is that from the plane below.
-        least = np.maximum(np.abs(height) / reach, np.where(side > 0.0, _REACH, 0.0))
+        lower_bound = np.maximum(np.abs(height) / reach, np.where(side > 0.0, _REACH, 0.0))
         contacts = []
         for k, (square, y) in enumerate(self._nearest(body)):
             absent = square > 0.5 * _NONE
             if k:
                 absent = absent | (side < 0.0)
-            size = np.where(absent, least + (10.0 if k else 0.0), np.sqrt(square))
+            size = np.where(absent, lower_bound + (10.0 if k else 0.0), np.sqrt(square))
             unit = np.where(absent | (size < _SAME), lowest, y / np.maximum(size, _SAME))
-            across = body.gradient(unit)
-            slope = np.sqrt(np.sum(across * across))
+            gradient = body.gradient(unit)
+            slope = np.sqrt(np.sum(gradient * gradient))
             away = np.where(absent, 1.0, side) if k else side
-            gap, normal = (away * size - 1.0) / slope, -side * across / slope
+            gap, normal = (away * size - 1.0) / slope, -side * gradient / slope
             contacts.append((gap, body.center + side * body.to_world(unit), normal))
         return _in_order(contacts, side, (_REACH - 1.0) * float(numpy.min(body.halves)))
 
@@ -150,7 +150,7 @@ class HeightField:
 
         def visit(best: Any, shift: Any) -> Any:
             i, j = first[0] + shift[0], first[1] + shift[1]
-            around = {(u, v): node(i + u, j + v) for u, v in _NEIGHBOURS}
+            around = {(u, v): node(i + u, j + v) for u, v in _NEIGHBORS}
             for corner in _cell_minima(around):
                 best = _insert_minimum(best, *corner)
             return best, None
@@ -161,20 +161,20 @@ class HeightField:
         return list(best)
 
 
-_NEIGHBOURS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
+_NEIGHBORS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
 
 
 def _cell_minima(around: dict[tuple[float, float], Any]) -> list[tuple[Any, Any]]:
     """Minima of |y| on the two faces of a cell, on the edges from its first point, and at that point: at most one for
     each triangle."""
-    a, c, b, d, left, below, beyond = (around[at] for at in _NEIGHBOURS)
+    a, c, b, d, left, below, beyond = (around[at] for at in _NEIGHBORS)
     lower = [_face(a, c, d), _edge(a, c, d, below), _edge(a, d, c, b), _vertex(a, [b, c, d, left, below, beyond])]
     upper = [_face(a, b, d), _edge(a, b, d, left)]
     corners = []
-    for several in (lower, upper):  # a triangle has one minimum, in one of its parts
-        square, y = several[0]
-        for other, place in several[1:]:
-            square, y = np.minimum(square, other), np.where(other < square, place, y)
+    for candidates in (lower, upper):  # a triangle has one minimum, in one of its parts
+        square, y = candidates[0]
+        for other, point in candidates[1:]:
+            square, y = np.minimum(square, other), np.where(other < square, point, y)
         corners.append((square, y))
     return corners
 
@@ -195,9 +195,9 @@ def _face(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
     """The foot of the perpendicular from y = 0 to an edge, if |y| increases on the triangles with corners `others`."""
     along = b - a
-    share = -(a @ along) / np.sum(along * along)
-    y = a + share * along
-    valid = (share >= -_ROUNDING) & (share <= 1.0 + _ROUNDING)
+    fraction = -(a @ along) / np.sum(along * along)
+    y = a + fraction * along
+    valid = (fraction >= -_ROUNDING) & (fraction <= 1.0 + _ROUNDING)
     for corner in others:
         valid = valid & _recedes(y, corner - a)
     return _measure(valid, y)
@@ -211,29 +211,29 @@ def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
     return _measure(valid, a)
 
 
-def _recedes(y: Any, way: Any) -> Any:
-    """Whether |y| does not decrease along a direction: y · way ≥ 0 up to rounding."""
-    return y @ way >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(way)))
+def _recedes(y: Any, direction: Any) -> Any:
+    """Whether |y| does not decrease along a direction d: y · d ≥ 0 up to rounding."""
+    return y @ direction >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(direction)))
 
 
 def _insert_minimum(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
     """Insert a minimum into a list in ascending order, unless the list contains it."""
     for _, place in best:
-        apart = y - place
-        square = np.where(np.sum(apart * apart) > _SAME * np.maximum(square, 1.0), square, _NONE)
-    found = []
-    for least, place in best:
-        nearer = square < least
-        found.append((np.where(nearer, square, least), np.where(nearer, y, place)))
-        square, y = np.where(nearer, least, square), np.where(nearer, place, y)
-    return tuple(found)
+        offset = y - place
+        square = np.where(np.sum(offset * offset) > _SAME * np.maximum(square, 1.0), square, _NONE)
+    minima = []
+    for smallest, place in best:
+        nearer = square < smallest
+        minima.append((np.where(nearer, square, smallest), np.where(nearer, y, place)))
+        square, y = np.where(nearer, smallest, square), np.where(nearer, place, y)
+    return tuple(minima)
 
 
-def _in_order(contacts: list[tuple[Any, Any, Any]], side: Any, near: float) -> list[tuple[Any, Any, Any]]:
-    """Contacts ordered by the directions of their normals; those that are not near come last."""
+def _in_order(contacts: list[tuple[Any, Any, Any]], side: Any, limit: float) -> list[tuple[Any, Any, Any]]:
+    """Contacts ordered by the directions of their normals; those with gaps of `limit` [m] or more come last."""
     ranked = []
     for k, (gap, point, normal) in enumerate(contacts):
-        rank = np.where((gap < near) & (side > 0.0), -(normal @ _ORDER), 10.0 + float(k))
+        rank = np.where((gap < limit) & (side > 0.0), -(normal @ _ORDER), 10.0 + float(k))
         ranked.append((rank, gap, point, normal))
     for k in (0, 1, 0):
         (one, two), swap = ranked[k : k + 2], ranked[k + 1][0] < ranked[k][0]
@@ -242,8 +242,8 @@ def _in_order(contacts: list[tuple[Any, Any, Any]], side: Any, near: float) -> l
     return [contact[1:] for contact in ranked]
 
 
-def _cell(place: Any, count: int) -> tuple[Any, Any, Any]:
+def _cell(coordinate: Any, count: int) -> tuple[Any, Any, Any]:
     """The index of the cell of a coordinate, the position in the cell from 0 to 1, and whether it is on the grid."""
-    cell = np.clip(np.floor(place), 0.0, float(count - 2))
-    share = place - cell
-    return cell, np.clip(share, 0.0, 1.0), (share >= 0.0) & (share <= 1.0)
+    cell = np.clip(np.floor(coordinate), 0.0, float(count - 2))
+    fraction = coordinate - cell
+    return cell, np.clip(fraction, 0.0, 1.0), (fraction >= 0.0) & (fraction <= 1.0)

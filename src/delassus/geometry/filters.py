@@ -43,20 +43,20 @@ def touching_pairs(model: Model) -> Iterator[tuple[Geometry, Geometry]]:
         parent[parent == WORLD] = _NOBODY
     for k, one in enumerate(shapes):
         later = slice(k + 1, None)
-        meets = ((contype[k] & conaffinity[later]) | (contype[later] & conaffinity[k])) != 0
-        meets &= (body[later] != body[k]) & (parent[later] != body[k]) & (body[later] != parent[k])
-        partners = set((np.flatnonzero(meets) + k + 1).tolist()) - excluded.get(k, set())
+        may_touch = ((contype[k] & conaffinity[later]) | (contype[later] & conaffinity[k])) != 0
+        may_touch &= (body[later] != body[k]) & (parent[later] != body[k]) & (body[later] != parent[k])
+        partners = set((np.flatnonzero(may_touch) + k + 1).tolist()) - excluded.get(k, set())
         partners |= {j for j in listed.get(k, ()) if j > k and (one.joint, shapes[j].joint) != (WORLD, WORLD)}
         yield from ((one, shapes[j]) for j in sorted(partners))
 
 
-def _partners(numbers: dict[str, int], pairs: Iterable[tuple[str, str]]) -> dict[int, set[int]]:
+def _partners(indices: dict[str, int], pairs: Iterable[tuple[str, str]]) -> dict[int, set[int]]:
     """For each shape, its partners in pairs of names; names without a collision shape are ignored."""
     partners: dict[int, set[int]] = {}
     for one, two in pairs:
-        if one in numbers and two in numbers:
-            partners.setdefault(numbers[one], set()).add(numbers[two])
-            partners.setdefault(numbers[two], set()).add(numbers[one])
+        if one in indices and two in indices:
+            partners.setdefault(indices[one], set()).add(indices[two])
+            partners.setdefault(indices[two], set()).add(indices[one])
     return partners
 
 
@@ -68,8 +68,8 @@ def _parents(model: Model) -> NDArray[np.int64]:
     bodies = {frame.joint for frame in model.frame_list if frame.role == "link"}
     parents = []
     for joint in model.joints:
-        above = joint.parent
-        while bodies and above != WORLD and above not in bodies:
-            above = model.joints[above].parent
-        parents.append(above)
+        parent = joint.parent
+        while bodies and parent != WORLD and parent not in bodies:
+            parent = model.joints[parent].parent
+        parents.append(parent)
     return np.array([*parents, _NOBODY])

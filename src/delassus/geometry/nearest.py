@@ -1,8 +1,8 @@
 """Indices of the k smallest of n values, without a full sort.
 
 A sorting network takes n (log₂ n)²/4 comparisons, however few of its results are used. Here, the values are divided
-into groups of about √n, each with its minimum. In each of k rounds, the smallest minimum is removed, and the next one
-of its group is found:
+into groups of about √n, each with its minimum. In each of k rounds, the smallest minimum is removed, and the next
+minimum of its group is computed:
 
     n - 1 + k (n/g + g) comparisons,        g = √n
 
@@ -45,22 +45,22 @@ class _Least(NamedTuple):
     place: Any
 
 
-def nearest(numbers: Any, k: int, by_value: bool = False) -> Nearest:
+def nearest(values: Any, k: int, by_value: bool = False) -> Nearest:
     """The k smallest of values (n,), in the order of their indices, or `by_value`; equal values keep their order. If
     k ≥ n, the next value is ∞.
 
     Cost: a sort for few values, else about 3 n + 15 k √n operations; k ≥ 1.
     """
-    n = len(numbers)
+    n = len(values)
     if k >= n and not by_value:
         return Nearest(np.array(numpy.arange(float(n))), np.array(numpy.inf))
     if k >= n:
-        return Nearest(np.argsort(numbers), np.array(numpy.inf))
+        return Nearest(np.argsort(values), np.array(numpy.inf))
     if sorting_operations(n) <= _selection_operations(n, k):
-        order = np.argsort(numbers)
-        places, following = order[:k], np.take(numbers, order[k])
+        order = np.argsort(values)
+        places, following = order[:k], np.take(values, order[k])
     else:
-        places, following = _select(numbers, k)
+        places, following = _select(values, k)
     return Nearest(places if by_value else np.sort(places), following)
 
 
@@ -79,38 +79,38 @@ def _group_size(n: int) -> int:
     return max(round(math.sqrt(6.0 * n / _ROUND)), 2)
 
 
-def _select(numbers: Any, k: int) -> Nearest:
-    n, size = len(numbers), _group_size(len(numbers))
+def _select(values: Any, k: int) -> Nearest:
+    n, size = len(values), _group_size(len(values))
     groups = -(-n // size)
-    finite = np.where(numbers < FAR, numbers, FAR)  # NaN is not smaller
+    finite = np.where(values < FAR, values, FAR)  # NaN is not smaller
     table = np.concatenate([finite, np.full(groups * size - n, numpy.inf)]).reshape(groups, size)
     places = numpy.arange(float(groups * size)).reshape(groups, size)
     first = _least(table, places)
-    group_numbers, within = numpy.arange(float(groups)), numpy.arange(float(size))
+    group_indices, offsets = numpy.arange(float(groups)), numpy.arange(float(size))
 
-    def move_out_of_ground(left: _Least, _: Any) -> tuple[_Least, Any]:
-        x, i = _least(left.number, left.place)
+    def remove_smallest(remaining: _Least, _: Any) -> tuple[_Least, Any]:
+        x, i = _least(remaining.number, remaining.place)
         group = np.floor(i / size)
-        members, at = np.take(table, group, axis=0), group * size + within
-        beyond = (members > x) | ((members == x) & (at > i))
-        following = _least(np.where(beyond, members, numpy.inf), at)
-        emptied = group_numbers == group
-        return _Least(*(np.where(emptied, new, old) for new, old in zip(following, left, strict=True))), i
+        members, at = np.take(table, group, axis=0), group * size + offsets
+        is_later = (members > x) | ((members == x) & (at > i))
+        successor = _least(np.where(is_later, members, numpy.inf), at)
+        is_group = group_indices == group
+        return _Least(*(np.where(is_group, new, old) for new, old in zip(successor, remaining, strict=True))), i
 
-    left, taken = scan(move_out_of_ground, first, length=k)
-    return Nearest(taken, np.min(left.number))
+    remaining, removed = scan(remove_smallest, first, length=k)
+    return Nearest(removed, np.min(remaining.number))
 
 
-def _least(numbers: Any, places: Any) -> _Least:
+def _least(values: Any, indices: Any) -> _Least:
     """The first minimum along the last axis and its index, by a tournament of neighbors."""
-    while numbers.shape[-1] > 1:
-        paired = numbers.shape[-1] // 2 * 2
-        (a, b), (i, j) = ((x[..., 0:paired:2], x[..., 1:paired:2]) for x in (numbers, places))
-        later = b < a
-        rest = numbers[..., paired:], places[..., paired:]
-        numbers = np.concatenate([np.where(later, b, a), rest[0]], -1)
-        places = np.concatenate([np.where(later, j, i), rest[1]], -1)
-    return _Least(numbers[..., 0], places[..., 0])
+    while values.shape[-1] > 1:
+        paired = values.shape[-1] // 2 * 2
+        (a, b), (i, j) = ((x[..., 0:paired:2], x[..., 1:paired:2]) for x in (values, indices))
+        is_second = b < a
+        unpaired = values[..., paired:], indices[..., paired:]
+        values = np.concatenate([np.where(is_second, b, a), unpaired[0]], -1)
+        indices = np.concatenate([np.where(is_second, j, i), unpaired[1]], -1)
+    return _Least(values[..., 0], indices[..., 0])
 
 
 def index_of_smallest(x: Any) -> Any:

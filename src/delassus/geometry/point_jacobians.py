@@ -53,13 +53,13 @@ class PointJacobians:
         turns = [np.concatenate([np.zeros(3), axes[:, k]]) for k in (2, 0, 1)[: count - 3]]
         K = np.stack([*directions, *turns])
         table = self.carries[sorted(among)]
-        sometimes = [e for e in range(len(self.columns)) if 0.0 < table[:, e].mean() < 1.0]
-        carried = dict(zip(sometimes, np.take(self.carries[:, sometimes], link, axis=0), strict=True))
+        varying = [e for e in range(len(self.columns)) if 0.0 < table[:, e].mean() < 1.0]
+        factors = dict(zip(varying, np.take(self.carries[:, varying], link, axis=0), strict=True))
         J = np.zeros((count, self.nv))
         motions = ((link, link.v + k) for link in self.tree.links for k in range(link.motion.nv))
         for e, (owner, v) in enumerate(motions):
             if table[:, e].any():
-                J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * carried.get(e, 1.0))
+                J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * factors.get(e, 1.0))
         return J
 
     def twist(self, link: int, v: Any) -> Any:
@@ -69,9 +69,9 @@ class PointJacobians:
             return np.zeros(6)
         directions = ((owner, owner.v + k) for owner in self.tree.links for k in range(owner.motion.nv))
         total = np.zeros(6)
-        for e, (owner, place) in enumerate(directions):
+        for e, (owner, k) in enumerate(directions):
             if self.carries[link, e]:
-                total = total + self.columns[e] * (owner.ratio * v[place])
+                total = total + self.columns[e] * (owner.ratio * v[k])
         return total
 
     def speed(self, twist: Any, point: Any, normal: Any) -> Any:

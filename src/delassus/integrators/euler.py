@@ -42,8 +42,8 @@ class SemiImplicitEuler(_FirstOrder):
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """Advance q and v by one step of h [s]."""
-        faster = v + h * system.acceleration(time, q, v)
-        return Step(system.integrate(q, h * faster), faster)
+        v_end = v + h * system.acceleration(time, q, v)
+        return Step(system.integrate(q, h * v_end), v_end)
 
 
 @dataclass(frozen=True)

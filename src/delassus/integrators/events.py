@@ -38,7 +38,10 @@ class Event:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.", code="wrong-type")
+            raise MotionError(
+                f"the function of an event is {self.function!r}; it must be a function g(time, q, v).",
+                code="wrong-type",
+            )
         if not isinstance(self.name, str):
             raise MotionError(
                 f"the name of an event is {short(repr(self.name))}; it must be a string.", code="wrong-type"
@@ -68,11 +71,10 @@ def trace_function(
     try:
         return RecordedFunction.of("the function", function, inputs, shape)
     except Exception as error:
-        said = str(error).rstrip(".") or "no reason given"
+        reason = str(error).rstrip(".") or "no reason given"
         result_text = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{label} cannot be traced: {said} ({type(error).__name__}). It must be a function (time, q, v) that "
-            "returns "
-            f"{result_text}, in NumPy (import delassus.numpy as np).",
+            f"{label} cannot be traced: {reason} ({type(error).__name__}). It must be a function (time, q, v) that "
+            f"returns {result_text}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

@@ -28,7 +28,9 @@ def random_tree(n: int, seed: int = 0) -> Model:
 
 def _generate(name: str, parents: list[int], seed: int) -> Model:
     if not parents:
-        raise BadArgument("a generated mechanism has at least one link.", code="out-of-range")
+        raise BadArgument(
+            "a generated mechanism must have at least one link; increase the number of links.", code="out-of-range"
+        )
     rng = np.random.default_rng(seed)
     joints = tuple(_random_joint(rng, i, parent) for i, parent in enumerate(parents))
     leaves = sorted(set(range(len(parents))) - set(parents))

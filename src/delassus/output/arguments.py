@@ -81,8 +81,8 @@ def moments(label: str, times: Any, first: float, last: float, slack: float = 0.
     outside = ~((requested >= first - slack) & (requested <= last + slack))
     if np.any(outside):
         raise TrajectoryError(
-            f"the time {np.atleast_1d(requested)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, whose times "
-            f"go from {first:g} to {last:g} s.",
+            f"the time is {np.atleast_1d(requested)[np.atleast_1d(outside)][0]:g} s; it must be between {first:g} and "
+            f"{last:g} s, the times of the trajectory.",
             code="out-of-range",
         )
     return requested

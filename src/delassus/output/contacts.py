@@ -95,7 +95,9 @@ class ContactRecord:
         for name, ndim in (sizes | {"rows": 0}).items():
             kinds = "U" if name == "shapes" and arrays.get(name, np.zeros(0)).size else "iuf"
             if name not in arrays or arrays[name].dtype.kind not in kinds or ndim not in (None, arrays[name].ndim):
-                raise TrajectoryError(f"its contacts have no {name} as simulations record them.", code="other-file")
+                raise TrajectoryError(
+                    f"its contacts have no array {name!r} of the type that simulations record.", code="other-file"
+                )
         impulse, contact, time_step, shapes = (arrays[name] for name in sizes)
         if not 0.0 < float(time_step) < math.inf:
             raise TrajectoryError(

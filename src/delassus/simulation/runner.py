@@ -52,7 +52,7 @@ _QUICKLY_BY_TREE: Final = 6.0
 """Iterations inside the articulated-body recursion before an environment is left to a second call. Standing robots take
 two to four on average, and a sixth of the environments of the slowest more than six."""
 
-_SEVERAL: Final = 9
+_BEYOND_A_VECTOR: Final = 9
 """Least number of environments for which an attempt with `LONGER` iterations precedes that with more: one SIMD vector
 holds fewer."""
 
@@ -359,7 +359,7 @@ class Runner:
         results = before
         if results is None or _needs_more(results[-1]):
             attempts = [
-                Attempt(partial(self._solve, used, most), has_flag(flag, _SEVERAL if most == LONGER else 1))
+                Attempt(partial(self._solve, used, most), has_flag(flag, _BEYOND_A_VECTOR if most == LONGER else 1))
                 for flag, used, most in self._schedule
             ]
             results = retry(attempts, self._batch(given), results=before)

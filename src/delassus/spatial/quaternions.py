@@ -1,9 +1,9 @@
 """Unit quaternions as rotations: arrays (x, y, z, w), the real part w last.
 
-q and -q are the same rotation. `quaternion_exp` and `quaternion_log` go between quaternions and rotation vectors, whose
-direction is the axis and whose length θ is the angle [rad]. Near θ = 0, where the axis is lost, they turn to power
-series in θ²; both ways are computed on arguments that are safe for them, so that neither values nor derivatives
-of the way not taken do any harm.
+q and -q are the same rotation. `quaternion_exp` and `quaternion_log` convert between quaternions and rotation vectors.
+The direction of a rotation vector is the axis, its length θ is the angle [rad]. Near θ = 0, where the axis is
+undefined, power series in θ² are used. Series and closed form are both evaluated, each at arguments in its own range;
+so the discarded one has finite values and derivatives.
 """
 
 from math import factorial
@@ -12,13 +12,13 @@ from typing import Any, Final
 import delassus.numpy as np
 
 _SERIES_BELOW: Final = 0.25
-"""θ² below which sin(θ/2) and cos(θ/2) are summed up; the terms left out are below 1e-17."""
+"""θ² below which sin(θ/2) and cos(θ/2) are power series; the truncation error is below 1e-17."""
 
 _SIN_HALF: Final = tuple((-1) ** k / (2 * 4**k * factorial(2 * k + 1)) for k in range(6))
 _COS_HALF: Final = tuple((-1) ** k / (4**k * factorial(2 * k)) for k in range(7))
 
 _ARCTAN_BELOW: Final = 0.01
-"""tan²(θ/2) below which the arctangent is summed up; the terms left out are below 1e-17."""
+"""tan²(θ/2) below which the arctangent is a power series; the truncation error is below 1e-17."""
 
 _ARCTAN: Final = tuple(2.0 * (-1) ** k / (2 * k + 1) for k in range(8))
 
@@ -30,12 +30,12 @@ def quaternion_multiply(a: Any, b: Any) -> Any:
 
 
 def quaternion_conjugate(q: Any) -> Any:
-    """The opposite rotation (4,)."""
+    """The inverse rotation (4,)."""
     return np.concatenate([-q[:3], q[3:]])
 
 
 def quaternion_rotate(q: Any, v: Any) -> Any:
-    """A vector v (3,), rotated by a unit quaternion q (4,)."""
+    """Rotate a vector v (3,) by a unit quaternion q (4,)."""
     twice = 2.0 * np.cross(q[:3], v)
     return v + q[3] * twice + np.cross(q[:3], twice)
 
@@ -55,8 +55,8 @@ def quaternion_to_rotation(q: Any) -> Any:
 def quaternion_from_rotation(R: Any) -> Any:
     """The unit quaternion (4,) with w >= 0 of a rotation matrix (3, 3).
 
-    R holds the products of all components. A row of them is divided by its length, the row of a component that is
-    at least 1/2 in size, so nothing is lost by cancellation, and the result has length one even if R has drifted.
+    R determines the products of all pairs of components. The four products with one component are normalized. That
+    component is at least 1/2 in size, which avoids cancellation. The result has unit length even if R has drifted.
     """
     a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     d, e, f = R[2, 1] + R[1, 2], R[0, 2] + R[2, 0], R[1, 0] + R[0, 1]
@@ -70,7 +70,7 @@ def quaternion_from_rotation(R: Any) -> Any:
 
 
 def quaternion_normalize(q: Any) -> Any:
-    """q / |q| (4,). Zero has no direction and gives NaN."""
+    """q / |q| (4,); NaN for q = 0."""
     return q / np.sqrt(q @ q)
 
 
@@ -98,7 +98,7 @@ def quaternion_exp(w: Any) -> Any:
 
 
 def quaternion_log(q: Any) -> Any:
-    """The shortest rotation vector (3,) [rad] of a quaternion (4,), of length π at most; any q but zero will do."""
+    """The shortest rotation vector (3,) [rad] of a quaternion q ≠ 0 of any length; its own length is at most π."""
     q = np.where(q[3] < 0.0, -q, q)
     size2 = q[:3] @ q[:3]
     near = size2 < _ARCTAN_BELOW * q[3] * q[3]

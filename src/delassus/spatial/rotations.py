@@ -1,6 +1,6 @@
 """Rotation matrices and rotation vectors: the exponential of so(3), its inverse and their Jacobians.
 
-A rotation vector w has the direction of the axis and the length θ of the angle [rad]. With W = w×, Rodrigues wrote
+The direction of a rotation vector w is the axis, its length θ is the angle [rad]. With W = w×, Rodrigues' formula is
 
     exp(w) = 1 + c₁ W + c₂ W²,    Jr(w) = 1 - c₂ W + c₃ W²,    cₖ = 1/k! - θ²/(k+2)! + θ⁴/(k+4)! - …
 
@@ -15,14 +15,14 @@ import delassus.numpy as np
 from delassus.spatial.quaternions import half_angle, power_series, quaternion_from_rotation, quaternion_log
 
 _SERIES_BELOW: Final = 4.0
-"""θ² below which c₅ and c₆ are summed up; the terms left out are below 1e-17 of the sum."""
+"""θ² below which c₅ and c₆ are power series; the truncation error is below 1e-17 of the sum."""
 
 _C5: Final = tuple((-1) ** k / factorial(2 * k + 5) for k in range(10))
 _C6: Final = tuple((-1) ** k / factorial(2 * k + 6) for k in range(10))
 
 
 class Coefficients(NamedTuple):
-    """The numbers cₖ of one angle; see the module's docstring."""
+    """The coefficients cₖ for one angle; see the module's docstring."""
 
     c1: Any
     c2: Any
@@ -35,7 +35,8 @@ class Coefficients(NamedTuple):
 def coefficients(theta2: Any) -> Coefficients:
     """c₁ … c₆ as smooth functions of θ² [rad²].
 
-    Upwards by cₖ₊₂ = (1/k! - cₖ)/θ², which loses digits where θ is small; there, downwards from the series.
+    The upward recursion cₖ₊₂ = (1/k! - cₖ)/θ² loses digits where θ is small. There, c₅ and c₆ are power series, and
+    the recursion runs downwards.
     """
     sine, cosine = half_angle(theta2)
     c1, c2 = 2.0 * sine * cosine, 2.0 * sine * sine
@@ -63,7 +64,7 @@ def rotation_exp(w: Any) -> Any:
 def rotation_log(R: Any) -> Any:
     """The shortest rotation vector (3,) [rad] of a rotation matrix (3, 3), of length π at most.
 
-    At half a turn the axis has no sign; just below it, the vector has the digits that R has.
+    At θ = π the sign of the axis is undefined. Just below π, the result is as accurate as R.
     """
     return quaternion_log(quaternion_from_rotation(R))
 
@@ -80,7 +81,7 @@ def rotation_right_jacobian_inverse(w: Any) -> Any:
 
 
 def inverse_coefficient(c: Coefficients) -> Any:
-    """e with Jr(w)⁻¹ = 1 + W/2 + e W²: (1 - θ/2 cot θ/2)/θ², written so that it keeps its digits near θ = 0."""
+    """e with Jr(w)⁻¹ = 1 + W/2 + e W²: (1 - θ/2 cot θ/2)/θ², in a form without cancellation near θ = 0."""
     return (c.c3 - 2.0 * c.c4) / (2.0 * c.c2)
 
 

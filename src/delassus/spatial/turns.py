@@ -1,8 +1,8 @@
-"""Rotations as a few rotations about coordinate axes: a cheap way to transform vectors and inertias.
+"""Rotations as products of rotations about coordinate axes: cheap transformations of vectors and inertias.
 
-Any rotation matrix is R = Rz(α) Rx(β) Rz(γ). Turning a vector about one axis takes 6 operations and turning a
-matrix 16 to 23, where a product with a full 3×3 matrix takes 15 and 75 to 90. Besides, a revolute joint about z
-merges with the last turn, Rz(γ) Rz(q) = Rz(γ + q), and turns by multiples of a quarter vanish from a compiled kernel.
+Any rotation matrix is R = Rz(α) Rx(β) Rz(γ). A turn about one axis takes 6 operations for a vector and 16 to 23 for a
+matrix; a full 3×3 rotation takes 15 and 75 to 90. Besides, a revolute joint about z merges with the last turn,
+Rz(γ) Rz(q) = Rz(γ + q), and turns by multiples of π/2 cost no operations in a compiled kernel.
 """
 
 import math
@@ -18,17 +18,17 @@ Turn: TypeAlias = tuple[int, Any, Any]
 
 
 _ROUNDING: Final = 1e-15
-"""Sines below this are taken for 0: a few roundings of the matrix that they are read off."""
+"""Sines below this are treated as 0: a few rounding errors of the matrix elements."""
 
 
 def zxz(R: NDArray[numpy.float64]) -> tuple[Turn, Turn, Turn]:
     """The turns (Rz(α), Rx(β), Rz(γ)) whose product is a constant rotation R; γ = 0 where β is 0 or π.
 
-    Near these two, R hardly says what α is, and only α ± γ matters. So γ is what is left once α is turned back: the
-    first row of Rz(α)ᵀ R = Rx(β) Rz(γ). Read off the last row of R, as α is off the last column, it would not fit α:
-    their sum would have an error of 1e-16/sin β.
+    Near β = 0 and β = π, α is ill-conditioned, and only α ± γ matters. Therefore γ is computed from the first row of
+    Rz(α)ᵀ R = Rx(β) Rz(γ). If it were computed from the last row of R, as α is from the last column, the error of
+    α ± γ would be 1e-16/sin β.
 
-    Cosines and sines are read off the matrix, so those of a rotation by quarters are exactly 0 and ±1.
+    Cosines and sines come from matrix elements. Those of rotations by multiples of π/2 are exactly 0 and ±1.
     """
     sin_beta = math.hypot(R[0, 2], R[1, 2])
     if sin_beta < _ROUNDING:
@@ -40,12 +40,12 @@ def zxz(R: NDArray[numpy.float64]) -> tuple[Turn, Turn, Turn]:
 
 
 def _zero_with(multiple: float, x: float) -> float:
-    """x, or 0 if a multiple of it is exactly 0 and x no more than rounding."""
+    """x, or 0 if a multiple of x is exactly 0 and x is of the order of rounding errors."""
     return 0.0 if multiple == 0.0 and abs(x) < _ROUNDING else x
 
 
 def _turn(axis: int, c: float, s: float) -> Turn:
-    """The turn whose cosine and sine are c and s but for a factor."""
+    """The turn whose cosine and sine are proportional to c and s."""
     length = math.hypot(c, s)
     return axis, float(c / length) + 0.0, float(s / length) + 0.0
 
@@ -53,11 +53,11 @@ def _turn(axis: int, c: float, s: float) -> Turn:
 def turn_about_z(angle: Any, first: Turn) -> Turn:
     """Rz(angle) after a constant turn `first` about z, as one turn.
 
-    The sum of both angles is rounded once: an error of at most 5e-16 within a turn, and beyond it of half the rounding
-    unit of the angle itself.
+    The sum of both angles is rounded once. The error is at most 5e-16 for angles within 2π; for larger ones it is half
+    the rounding unit of the angle.
     """
     _, c, s = first
-    if 0.0 in (c, s):  # a quarter turn: cosine and sine change places and signs, at no cost
+    if 0.0 in (c, s):  # a multiple of π/2: cosine and sine are swapped or negated, without operations
         cos, sin = np.cos(angle), np.sin(angle)
         return 2, c * cos - s * sin, s * cos + c * sin
     total = angle + math.atan2(s, c)
@@ -65,7 +65,7 @@ def turn_about_z(angle: Any, first: Turn) -> Turn:
 
 
 def turn(t: Turn, x: Any) -> Any:
-    """A vector (3,), turned."""
+    """Rotate a vector (3,) by a turn."""
     k, c, s = t
     i, j = (k + 1) % 3, (k + 2) % 3
     y = np.array(x)
@@ -75,7 +75,7 @@ def turn(t: Turn, x: Any) -> Any:
 
 
 def turn_back(t: Turn, x: Any) -> Any:
-    """A vector (3,), turned the other way."""
+    """Rotate a vector (3,) by the inverse of a turn."""
     k, c, s = t
     return turn((k, c, -s), x)
 

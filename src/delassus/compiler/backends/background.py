@@ -63,7 +63,7 @@ class _Worker:
             try:
                 job()
             except Exception as error:  # the quickly compiled code remains in use
-                native.log.warning("a kernel stays as it was compiled quickly: %s", error)
+                native.log.warning("a kernel could not be optimized; its unoptimized code remains in use: %s", error)
             del job
 
     def finish(self) -> None:
@@ -134,7 +134,7 @@ def finish_optimizing() -> None:
 
 
 def emit_in_background(texts: Iterable[str], target: Target) -> list[bytes] | None:
-    """Object code of modules, compiled one by one while no kernel is being waited for; None if the process ends."""
+    """Object code of modules, compiled one by one while no other kernel is compiled; None if the process ends."""
     worker, objects = _current.worker, []
     for text in texts:
         with native.compiling:

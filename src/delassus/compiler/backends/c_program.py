@@ -45,15 +45,20 @@ def emit_c(
 ) -> tuple[str, str]:
     """The texts of `name.h` and `name.c`.
 
-    `fma` tells whether products are fused into sums; `about` goes into the header's comment; `chunk` is the number of
-    operations in one C function; `dtype` is that of all numbers.
+    Args:
+        program: The program.
+        name: The name of the C function.
+        fma: Whether products are fused into sums.
+        about: Text for the comment of the header.
+        chunk: The number of operations in one C function.
+        dtype: The type of all numbers.
     """
     name, precision = c_name(name, "the function", function=True), Precision.of(dtype)
     plan = schedule(lower(program, fma, precision), chunk)
     if plan.frame > LARGEST_ON_STACK:
         raise DelassusError(
-            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_ON_STACK} are possible: split it, or "
-            "make its arrays smaller.",
+            f"{name} needs memory for {plan.frame} values at once; the limit is {LARGEST_ON_STACK}. Split it, or make "
+            "its arrays smaller.",
             code="kernel-too-large",
         )
     return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
@@ -68,9 +73,7 @@ def parameters(program: Program) -> tuple[list[str], list[str]]:
     ]
     for k, name in enumerate(inputs):
         if name in inputs[:k] or name in outputs:
-            raise BadArgument(
-                f"two arguments would have the name {name!r} in C: rename one of them.", code="bad-c-name"
-            )
+            raise BadArgument(f"two arguments have the same name {name!r} in C: rename one of them.", code="bad-c-name")
     return inputs, outputs
 
 
@@ -81,7 +84,7 @@ def _prototype(program: Program, name: str, precision: Precision) -> str:
 
 
 def _size_text(operand: Operand) -> str:
-    """The size of an operand, and of the fields that it holds one after the other."""
+    """The size of an operand, and of its fields, in order."""
     fields = [(field_name(operand.name, field), " x ".join(map(str, shape)) or "1") for field, shape in operand.fields]
     field_text = f": {', '.join(f'{name} {size}' for name, size in fields)}" if fields else ""
     return (" x ".join(map(str, operand.shape)) or "one number") + field_text
@@ -140,7 +143,7 @@ def _source(plan: Schedule, name: str, precision: Precision) -> str:
     body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size and not o.shared]
     body += [f"{cursors}[{cursor.number}] = {inputs[k]};" for k, cursor in plan.roots.items()]
     constants = [(slot, literal(program.constants[-v], precision)) for v, slots in plan.fixed.items() for slot in slots]
-    body += [f"{frame}[{slot}] = {number};" for slot, number in constants]
+    body += [f"{frame}[{slot}] = {value};" for slot, value in constants]
     body += [call.replace("$s", frame).replace("$c", cursors) for call in calls]
     body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(@T));" for n, o, k in out if o.size]
     code = "\n".join(functions)
@@ -155,7 +158,7 @@ def _table_name(name: str, table: Constants) -> str:
 
 
 def _constants(name: str, values: NDArray[Any], precision: Precision) -> str:
-    """A constant array, some numbers to a line."""
+    """A constant array, four numbers per line."""
     words = [literal(x, precision) for x in values.tolist()]
     lines = [", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
     return f"static const @T {name}[{len(words)}] = {{\n    " + ",\n    ".join(lines) + "};\n"
@@ -193,7 +196,7 @@ def _functions(
 
 
 def _loop(step: LoopStep, calls: list[str]) -> list[str]:
-    """The statements of a loop: items are copied in, the steps of the body called, what is carried and kept copied."""
+    """The statements of a loop: copy the item, call the steps of the body, copy carried values."""
     loop = step.loop
 
     def row(table: Table) -> str:
@@ -216,7 +219,7 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
 
 
 def _scatter(step: ScatterStep) -> list[str]:
-    """The statements of a row that is written at a run-time position."""
+    """The statements that write a row at a run-time position."""
     table = step.table
     lines = [f"@T *const row = s + {table.first} + {table.per_item} * (int)s[{step.index}];"]
     lines += [f"const @T v{k} = s[{slot}];" for k, slot in enumerate(step.row)]
@@ -224,7 +227,7 @@ def _scatter(step: ScatterStep) -> list[str]:
 
 
 def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside: LoopStep | None) -> list[str]:
-    """The statements of one chunk: values of earlier chunks are taken from their slots where they are first used."""
+    """The statements of one chunk; values of earlier chunks are read from their slots at their first use."""
     program, stores = plan.program, chunk.stores
     names: dict[int, str] = {}
     lines: list[str] = []
@@ -270,7 +273,7 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
             define(value, f"{table}[{source.first} + {source.step} * (int32_t){local_name(index)}]")
         elif operation not in OPERATIONS:
             raise BadArgument(
-                f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.", code="not-supported"
+                f"{name} cannot be exported, as C does not support the operation {operation!r}.", code="not-supported"
             )
         else:
             define(value, OPERATIONS[operation].replace("$", name).format(*[local_name(a) for a in args]))
@@ -289,10 +292,10 @@ def emit_check(
     """The text of a program that compares the function of `emit_c` with the interpreter on a batch of states."""
     inputs, outputs = parameters(program)
     precision = Precision.of(dtype)
-    given = [x.astype(precision.dtype) for x in states]
-    expected = evaluate(program, *given, fma=fma, dtype=dtype)
+    arrays = [x.astype(precision.dtype) for x in states]
+    expected = evaluate(program, *arrays, fma=fma, dtype=dtype)
     count = len(states[0])
-    tables = [_table(f"{name}_in_{n}", x, precision) for n, x in zip(inputs, given, strict=True)]
+    tables = [_table(f"{name}_in_{n}", x, precision) for n, x in zip(inputs, arrays, strict=True)]
     tables += [_table(f"{name}_right_{n}", x, precision) for n, x in zip(outputs, expected, strict=True)]
     arguments = [f"{name}_in_{n}[state]" for n in inputs] + [f"got_{n}" for n in outputs]
     fillings = {
@@ -313,7 +316,7 @@ def emit_check(
 
 
 def _table(name: str, states: NDArray[Any], precision: Precision) -> str:
-    """A constant array with a row for each state, numbers one by one on lines of their own."""
+    """A constant array with a row for each state, one number per line."""
     flat = states.reshape(len(states), -1)
     rows = ["{" + ",\n     ".join([literal(x, precision) for x in row.tolist() or [0.0]]) + "}" for row in flat]
     return f"static const @T {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"

@@ -48,7 +48,7 @@ OPERATIONS: Final = {
     "word_xor": "(@T)((uint32_t){0} ^ (uint32_t){1})",
     **{f"philox{k}": f"$_philox({k}, {{0}}, {{1}}, {{2}}, {{3}}, {{4}}, {{5}})" for k in range(4)},
 }
-"""The expression of each operation; $ is the name of the exported function, other marks are those of `in_precision`."""
+"""The expression of each operation; $ is the name of the exported function, see `in_precision` for other marks."""
 
 HELPERS: Final = {
     "$_bit": """/* One of the bits that hold a number. */
@@ -99,9 +99,9 @@ static @T $_philox(int word, @T c0, @T c1, @T c2, @T c3, @T k0, @T k1)
 }
 """,
 }
-"""Static functions that expressions call; those that are not called are left out, for compilers warn of them."""
+"""Static functions that expressions call. Unused ones are omitted, since compilers warn of them."""
 
-# Compilers would put functions that are called once into their caller, and be back at one giant function.
+# Without `noinline`, compilers would inline functions that are called once, which results in one giant function.
 PREAMBLE: Final = """#include "$.h"
 
 #include <math.h>
@@ -136,7 +136,7 @@ not not_eq nullptr operator or or_eq private protected public reinterpret_cast r
 template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
 HUGE_VAL INFINITY NAN linux unix memcpy
 """
-"""Keywords of C and of C++, which has to read the header too, then macros, and what the function itself calls."""
+"""Keywords of C, keywords of C++, since the header must be valid C++ too, macros, and the function that is called."""
 
 _LIBRARY: Final = """
 acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2
@@ -146,7 +146,7 @@ drem scalb significand finite isinf isnan isfinite isnormal signbit memmove memc
 strchr strspn strstr strtok strlen index rindex abs labs div ldiv malloc calloc realloc free abort exit system rand
 qsort printf scanf puts putc getc gets remove rename time clock signal raise conj cabs csqrt cexp clog cpow main
 """
-"""Functions that compiler or linker know already."""
+"""Functions of the C library, which compiler or linker know."""
 
 CHECK: Final = """/* Runs $ on {states} stored states, and says ok if every output has the bits that it should have. */
 #include "$.h"
@@ -191,15 +191,16 @@ int main(void)
     return 0;
 }
 """
-"""The check program; marks in braces are filled in."""
+"""The check program; marks in braces are replaced."""
 
 
 def c_name(text: str, what: str, function: bool = False) -> str:
-    """`text` as an identifier of C: Greek letters by their names, all that C does not take as an underscore."""
+    """`text` as an identifier of C: Greek letters are replaced by their names, other invalid characters by `_`."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", "".join(_latin(c) for c in text))
     if not re.match(r"[A-Za-z]", name):
         raise BadArgument(
-            f"{what} {text!r} cannot be a name in C, which starts with a letter: choose another one.", code="bad-c-name"
+            f"{what} {text!r} is not a name in C, which must start with a letter: choose another one.",
+            code="bad-c-name",
         )
     if name in _WORDS.split():
         raise BadArgument(f"{what} {name!r} is a keyword or macro of C or C++: choose another name.", code="bad-c-name")
@@ -219,10 +220,11 @@ def _latin(letter: str) -> str:
 
 
 def in_precision(text: str, precision: Precision) -> str:
-    """Text with the marks filled in that depend on the precision.
+    """Replace the marks that depend on the precision.
 
-    @T is the type of a number and @U of an unsigned integer of its size, @f the suffix of functions and constants;
-    @N, @D, @E and @B are the bits of a number and of its fraction, the mask and the bias of its exponent.
+    @T is the type of a number, @U that of an unsigned integer of the same size, @f the suffix of functions and
+    constants. @N is the number of bits of a number, @D that of its fraction, @E the mask and @B the bias of its
+    exponent.
     """
     fillings = {
         "@T": REAL[precision],
@@ -239,7 +241,7 @@ def in_precision(text: str, precision: Precision) -> str:
 
 
 def literal(number: float, precision: Precision = DOUBLE) -> str:
-    """A constant that C reads back with the same bits; booleans are integers."""
+    """A C constant with exactly the bits of a number; booleans are integers."""
     if isinstance(number, bool):
         return str(int(number))
     text = "NAN" if math.isnan(number) else "INFINITY" if math.isinf(number) else abs(number).hex() + _SUFFIX[precision]
@@ -247,6 +249,6 @@ def literal(number: float, precision: Precision = DOUBLE) -> str:
 
 
 def comment_line(line: str) -> str:
-    """Text that cannot end a comment, start one inside it, or confuse who reads it."""
+    """Text that is safe in a comment: it neither ends nor starts one, and has no trigraphs and control characters."""
     line = "".join(c if c.isprintable() and c != "\\" else " " for c in line)
     return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", line)

@@ -28,22 +28,22 @@ class Table:
     per_value: int
 
     def slots(self, count: int, length: int) -> list[int]:
-        """Those of `count` items of some length, one after the other."""
-        if not length:  # of a bound of millions, no walk through nothing
+        """The slots of `count` items with `length` values each, in order."""
+        if not length:  # `count` may be millions
             return []
         return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """An address in a shared array, in two slots of the frame from `slot` on; `number` tells it from others."""
+    """An address in a shared array, in two slots of the frame from `slot` on; `number` is its index."""
 
     number: int
     slot: int
 
 
 Place: TypeAlias = tuple[Cursor, int]
-"""Where a number of a shared array is: so many numbers after a cursor."""
+"""The location of an element of a shared array: a cursor and an offset from it."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Frame:
     cursors: int = 0
 
     def cursor(self, slot: int | None = None) -> Cursor:
-        """A new cursor, in slots of its own if none are given."""
+        """A new cursor at a slot, or in new slots if `slot` is None."""
         self.cursors += 1
         return Cursor(self.cursors - 1, self.row(2) if slot is None else slot)
 
@@ -77,10 +77,10 @@ class Frame:
         return self.size - length
 
     def table(self, loop: Loop, length: int) -> tuple[Table, range]:
-        """Slots for all items of equal length, and all slots reserved for them.
+        """A table for all items of a loop, `length` values each, and all slots reserved for it.
 
-        Items that can be computed side by side have their first values side by side, and so on; from one value to the
-        next it is an odd number of slots, as strides of many powers of two share few places in a cache.
+        For a `map`, whose items can be computed in parallel, the k-th values of all items are adjacent. The stride from
+        one value of an item to the next is odd, since strides by powers of two map to few cache sets.
         """
         if not loop.is_map:
             table, size = Table(0, length, 1), loop.count * length
@@ -92,20 +92,20 @@ class Frame:
 
 
 def find_table(allowed: Sequence[set[int]], count: int, length: int) -> Table | None:
-    """Slots in regular steps for `count` items of some length, each out of those that are allowed for it."""
+    """A table for `count` items of `length` values, with an allowed slot for each value; None if there is none."""
     if not allowed:
         return Table(0, 0, 0)
     for first in sorted(allowed[0]):
         for second in sorted(allowed[length % len(allowed)]):
-            for below in sorted(allowed[1 % len(allowed)]):
-                table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
+            for next_value in sorted(allowed[1 % len(allowed)]):
+                table = Table(first, second - first if count > 1 else 0, next_value - first if length > 1 else 0)
                 if all(slot in slots for slot, slots in zip(table.slots(count, length), allowed, strict=True)):
                     return table
     return None
 
 
 def find_step(locations: Sequence[Place | None]) -> int | None:
-    """The step between places that are in a row of one shared array; None if they are not."""
+    """The constant stride between locations in one shared array; None if there is no such stride."""
     cursors = {location[0] if location else None for location in locations}
     if len(cursors) > 1 or None in cursors:
         return None

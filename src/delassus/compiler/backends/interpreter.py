@@ -2,7 +2,7 @@
 
 One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals flushed to
 zero, as in compiled code. Fused operations round once: in double precision by the C library's `fma` (`math.fma` from
-Python 3.13 on), in single precision by way of a double rounded to odd.
+Python 3.13 on), in single precision by an intermediate double rounded to odd.
 """
 
 import ctypes
@@ -40,10 +40,13 @@ def evaluate(
     for array, operand in zip(arrays, lowered.inputs, strict=True):
         lead = array.ndim - len(operand.shape)
         if lead < 0 or array.shape[lead:] != operand.shape:
-            raise ValueError(f"{operand.name} has shape {array.shape}, {operand.shape} is needed after the batch axes.")
+            raise ValueError(
+                f"{operand.name} has shape {array.shape}; its last axes, after those of the batch, must be "
+                f"{operand.shape}."
+            )
         batches.append(array.shape[:lead])
     batch = np.broadcast_shapes(*batches)
-    # Shared arrays have no batch axes as a rule, and may be long: they are left as they are.
+    # Shared arrays usually have no batch axes, and may be long: they are not broadcast.
     leads = [lead if o.shared else batch for lead, o in zip(batches, lowered.inputs, strict=True)]
     flat = [
         _flush(np.moveaxis(np.broadcast_to(a, lead + o.shape).reshape(*lead, o.size), -1, 0))
@@ -62,9 +65,9 @@ def evaluate(
 def _run(
     program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any], shared: Sequence[Any]
 ) -> list[list[Any]]:
-    """The results of a lowered program in numbers of some kind, for each output a list of arrays over the batch.
+    """The results of a lowered program, for each output a list of arrays over the batch, of dtype `kind`.
 
-    `inputs` are those of the program, and `shared` are the inputs of the kernel, which programs of loops read as well.
+    `inputs` are those of the program. `shared` are the inputs of the kernel, which bodies of loops can read, too.
     """
     values: dict[int, Any] = {
         -k: np.asarray(c, bool if isinstance(c, bool) else kind) for k, c in enumerate(program.constants)
@@ -88,7 +91,7 @@ def _run(
 
 
 def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequence[Any]) -> list[Any]:
-    """The parts of a loop; a conditional one ends when no state of the batch goes on."""
+    """The parts of a loop; a conditional loop ends when no state of the batch continues."""
     carries, items, captured = loop.split(values)
     none = np.zeros((), kind)
     outputs: list[list[Any]] = [[none] * loop.stored_count for _ in range(loop.count)] if loop.stored_count else []
@@ -102,13 +105,13 @@ def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequen
 
 
 def _gather(index: Any, *values: Any) -> Any:
-    """One of some values, for each state of the batch its own."""
+    """The value with an index, which may differ between states of the batch."""
     position, *candidates = np.broadcast_arrays(index, *values)
     return np.take_along_axis(np.stack(candidates), position.astype(np.int64)[None], 0)[0]
 
 
 def _scatter(rows: int, index: Any, *values: Any) -> list[Any]:
-    """Values in rows with one row replaced, for each state of the batch its own."""
+    """Values in rows, with one row replaced, whose index may differ between states of the batch."""
     position, *candidates = np.broadcast_arrays(index, *values)
     columns = len(candidates) // (rows + 1)
     row, rows_of_values = (
@@ -120,7 +123,7 @@ def _scatter(rows: int, index: Any, *values: Any) -> list[Any]:
 
 
 def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:
-    """Numbers of a table; each state has its own if those of a shared array have batch axes."""
+    """Elements of a table; tables in shared arrays with batch axes differ between states."""
     position = source.first + source.step * index.astype(np.int64)
     if not isinstance(source.table, int):
         return source.table.rounded(Precision.of(index.dtype))[position]
@@ -132,7 +135,7 @@ def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:
 
 
 def _flush(x: Any) -> Any:
-    """Subnormals as zero; booleans as they are."""
+    """Flush subnormals to zero; booleans are unchanged."""
     if x.dtype == bool:
         return x
     return np.where(np.abs(x) < Precision.of(x.dtype).smallest, np.copysign(0.0, x), x)
@@ -156,13 +159,14 @@ def _fma(a: Any, b: Any, c: Any) -> Floats:
 def _single_fma(a: Any, b: Any, c: Any) -> Floats:
     """a·b + c in single precision.
 
-    The product is exact in double, the sum is not. It becomes the one of its two neighbors whose last bit is set: odd
-    numbers lie on no border between floats of single precision, so that the second rounding goes the right way.
+    The product is exact in double precision, the sum is not. The sum is rounded to odd: of the two nearest doubles, the
+    one whose last bit is set. An odd double is never halfway between two single-precision numbers, so the second
+    rounding is correct.
     """
     product, addend = np.asarray(a, float) * np.asarray(b, float), np.asarray(c, float)
     total = np.asarray(product + addend)
-    of_addend = total - product
-    error = (product - (total - of_addend)) + (addend - of_addend)
+    rounded_addend = total - product
+    error = (product - (total - rounded_addend)) + (addend - rounded_addend)
     bits = total.view(np.int64)
     even = np.isfinite(total) & (error != 0.0) & (bits & 1 == 0)
     outwards = np.where((error > 0.0) == (total > 0.0), 1, -1)
@@ -176,7 +180,7 @@ def _double_fma(a: Any, b: Any, c: Any) -> Floats:
     scalar = _scalar_fma()
 
     def safe(x: float, y: float, z: float) -> float:
-        # math.fma raises where IEEE gives NaN or inf; there a product without fusion is right as well.
+        # math.fma raises an error where the IEEE result is NaN or inf; in these cases, separate operations agree.
         try:
             return scalar(x, y, z)
         except (ValueError, OverflowError):

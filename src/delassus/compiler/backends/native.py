@@ -1,4 +1,4 @@
-"""Compiles IR text to machine code in memory through LLVM, and frees it."""
+"""Compiles IR text to machine code in memory by LLVM, and frees it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 VERSION = f"llvmlite {llvmlite.__version__}"
 
 compiling = threading.RLock()
-"""Held while a kernel is built. LLVM compiles one kernel at a time anyway, and a fork waits for it."""
+"""Lock for building kernels: LLVM compiles one kernel at a time. A fork acquires it first."""
 
 optimizing = threading.RLock()
-"""Held while LLVM works in the background, which a fork also waits for. Its holder takes no other lock."""
+"""Lock for LLVM in the background thread. A fork acquires it, too. Its holder acquires no other lock."""
 
 log = logging.getLogger("delassus")
-"""Logger of compilations. A fork takes locks in the reverse order of their hooks: `logging` is imported before, so that
-its lock is taken after `compiling`, as in code that logs while compiling.
+"""Logger of compilations. A fork acquires locks in the reverse order of their hooks. `logging` is imported before these
+hooks are registered, so a fork acquires its lock after `compiling`, in the same order as code that logs while
+compiling.
 """
 
 if hasattr(os, "register_at_fork"):
-    for lock in (optimizing, compiling):  # `compiling` is taken first: what is registered last
+    for lock in (optimizing, compiling):  # a fork acquires the lock that is registered last, `compiling`, first
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 _unused: deque[llvm.ExecutionEngine] = deque()
@@ -41,7 +42,7 @@ _unused: deque[llvm.ExecutionEngine] = deque()
 
 
 class Code:
-    """Loaded machine code, valid as long as this object exists; owners of its addresses must hold it."""
+    """Loaded machine code, valid as long as this object exists; users of its addresses must keep a reference to it."""
 
     def __init__(self, engine: llvm.ExecutionEngine, size: int, objects: int) -> None:
         self.size = size
@@ -72,13 +73,13 @@ def _release(engine: llvm.ExecutionEngine) -> None:
 
 
 def free_unused() -> None:
-    """Free code without owners; `compiling` is held, so that no fork interrupts it."""
+    """Free code without owners. The caller holds `compiling`, so that no fork interrupts it."""
     while _unused:
         _unused.pop().close()
 
 
 def parse(text: str) -> llvm.ModuleRef:
-    """A verified module: malformed IR would crash the process later."""
+    """Parse and verify a module: malformed IR would crash the process later."""
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
     return module
@@ -96,7 +97,7 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
     if len(texts) == 1 or CORES == 1:
         return [emit_object(text, target) for text in texts]
     with compiling:
-        # The threads take no lock of ours: the one who waits for them holds it.
+        # The threads do not acquire `compiling`: the thread that waits for them holds it.
         waiting, objects = list(range(len(texts))), dict[int, bytes]()
         problems: list[BaseException] = []
 
@@ -105,7 +106,7 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
                 while waiting and not problems:
                     k = waiting.pop()
                     objects[k] = emit_at_once(texts[k], target)
-            except IndexError:  # another thread has taken the last one
+            except IndexError:  # another thread compiles the last module
                 pass
             except BaseException as problem:
                 problems.append(problem)
@@ -164,11 +165,11 @@ def _is_closed(module: llvm.ModuleRef) -> bool:
 
 
 def load(objects: Sequence[bytes], target: Target) -> Code:
-    """Object code made callable."""
+    """Load object code into memory."""
     with compiling:
         free_unused()
         empty = llvm.parse_assembly("", llvm.create_context())
-        # llvmlite's own memory manager puts the sections of an object side by side; LLVM's does not promise to.
+        # llvmlite's memory manager places the sections of an object next to each other; LLVM's does not guarantee this.
         engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True if target.is_compact else None)
         for object_code in objects:
             engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
@@ -177,13 +178,13 @@ def load(objects: Sequence[bytes], target: Target) -> Code:
 
 
 def pack(objects: Sequence[bytes]) -> bytes:
-    """Several objects as one string of bytes."""
+    """Pack several objects into one byte string."""
     sizes = [len(objects), *map(len, objects)]
     return b"".join((struct.pack(f"<{len(sizes)}Q", *sizes), *objects))
 
 
 def unpack(packed: bytes) -> list[bytes]:
-    """The objects in such a string."""
+    """The objects in a byte string of `pack`."""
     (count,) = struct.unpack_from("<Q", packed)
     sizes = struct.unpack_from(f"<{count}Q", packed, 8)
     offsets = [*accumulate(sizes, initial=8 * (count + 1))]

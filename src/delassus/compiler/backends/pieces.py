@@ -6,21 +6,21 @@ from typing import Final
 from delassus.compiler.graph.program import Program
 
 APART: Final = ("loop", "scatter")
-"""Operations that are steps of their own."""
+"""Operations that are separate steps."""
 
 
 def cut_into_pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
-    """The operations in order, in pieces of at most `chunk`; those of `APART` are alone, and never the last piece.
+    """The operations in order, in pieces of at most `chunk`. Operations of `APART` are pieces by themselves.
 
-    A choice by position is in a later piece than the values that it is made from.
+    The last piece contains no operation of `APART`. A gather is in a later piece than the values that it selects from.
     """
     pieces: list[tuple[int, ...]] = []
     run: list[int] = []
     for value, node in enumerate(program.nodes):
         if not value or node[0] in ("input", "part"):
             continue
-        early = node[0] == "gather" and not set(run).isdisjoint(node[2:])
-        if node[0] in APART or len(run) == chunk or early:
+        reads_run = node[0] == "gather" and not set(run).isdisjoint(node[2:])
+        if node[0] in APART or len(run) == chunk or reads_run:
             pieces += [tuple(run)] if run else []
             run = []
         if node[0] in APART:
@@ -31,7 +31,7 @@ def cut_into_pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
 
 
 def ranges(positions: Iterable[int]) -> tuple[range, ...]:
-    """Rising positions, joined where they follow each other."""
+    """Ascending positions as ranges of consecutive ones."""
     result: list[range] = []
     for k in positions:
         is_adjacent = bool(result) and result[-1].stop == k
@@ -40,5 +40,5 @@ def ranges(positions: Iterable[int]) -> tuple[range, ...]:
 
 
 def frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
-    """Places by value that do not change any more."""
+    """Slots by value, as tuples."""
     return {value: tuple(slots) for value, slots in places.items()}

@@ -13,9 +13,12 @@ from delassus.compiler.graph.program import Loop, Operand, Program
 
 @dataclass(frozen=True)
 class Chunk:
-    """Values to compute one after the other, and where to put values: its own, earlier ones and constants.
+    """Straight-line code.
 
-    They go to slots (`stores`) and, in the body of a loop, to positions among what is kept (`keeps`).
+    Attributes:
+        values: Values to compute, in order.
+        stores: Values to store, computed here or earlier, or constants, with their slots.
+        keeps: In the body of a loop: values to store in the result of an iteration, with their positions there.
     """
 
     values: tuple[int, ...]
@@ -28,9 +31,9 @@ class ScatterStep:
     """A row of values that is written at a run-time position of a table of slots.
 
     Attributes:
-        index: The slot of the position, which is one of the table's.
+        index: The slot of the position, an index of a row of the table.
         row: Slots of the values to be written.
-        table: Where they go: its items are the rows.
+        table: The slots that are written; its items are the rows.
     """
 
     index: int
@@ -40,19 +43,19 @@ class ScatterStep:
 
 @dataclass(frozen=True)
 class LoopStep:
-    """A loop with its places.
+    """A loop, with the slots of its values.
 
     Attributes:
-        loop: What is repeated.
-        body: Its steps.
-        carried: First slot of the values carried over, where they also are in the end.
-        onward: First slot of the values to carry on, which the body writes.
-        copies: Which of these are copied to where they are carried, as ranges of positions; others are there already.
-        items: Where the items are, without what is in shared arrays.
-        length: Number of values in such an item.
-        copied: Positions in an item that are copied to slots, with these.
-        kept: Where all that is kept goes.
-        cursors: Where each execution sets cursors: from another one, so many numbers further in each.
+        loop: The loop.
+        body: The schedule of its body.
+        carried: First slot of the carried values, which the body reads; also that of their final values.
+        onward: First slot of the new carried values, which the body writes.
+        copies: Positions, as ranges, to copy from `onward` to `carried` after an iteration; others are in place.
+        items: The table of the items, without elements of shared arrays.
+        length: Number of values of an item in this table.
+        copied: Positions in an item that are copied to slots, with these slots.
+        kept: The table of the stored results.
+        cursors: Cursors that each iteration sets: source, stride per iteration, target.
     """
 
     loop: Loop
@@ -71,18 +74,18 @@ class LoopStep:
 class Schedule:
     """A program ready for a back end.
 
-    The frame holds inputs and outputs (see `first_slots`), then everything else.
+    The frame has inputs and outputs first (see `first_slots`), then all other slots.
 
     Attributes:
-        program: What is computed.
-        steps: In this order.
+        program: The program.
+        steps: The steps, in the order of execution.
         slots: The slot of every value that is read from the frame.
         direct: In the body of a loop, values that are read from the item, with their positions there.
-        rows: Where the values are that a choice by position is made from, by that choice; steps are those per value.
-        shared: Values that are numbers of shared arrays, with their places.
-        roots: The cursors at the start of shared arrays, by the number of the operand.
+        rows: For each gather, the table of the values that it selects from.
+        shared: Values that are elements of shared arrays, with their locations.
+        roots: The cursors at the start of shared arrays, by the index of the operand.
         fixed: Slots of outputs that are constants.
-        uniform: Values that are the same in all lanes: of constants and shared arrays alone.
+        uniform: Values that are the same in all lanes, since they depend on constants and shared arrays only.
         frame: Number of slots.
         cursors: Number of cursors.
     """
@@ -104,31 +107,31 @@ Step: TypeAlias = Chunk | LoopStep | ScatterStep
 
 
 def first_slots(operands: Sequence[Operand]) -> list[int]:
-    """Where each operand starts in the frame: inputs one after the other, then outputs."""
+    """The first slot of each operand in the frame: inputs in order, then outputs."""
     return [0, *accumulate(operand.slots for operand in operands)][: len(operands)]
 
 
 def count_chunks(plan: Schedule) -> int:
-    """Pieces of straight-line code, those in loops included."""
+    """The number of chunks, including those in loops."""
     return sum(count_chunks(step.body) if isinstance(step, LoopStep) else 1 for step in plan.steps)
 
 
 def count_operations(step: Step) -> int:
-    """Operations and stores of a step, as they are in the code: bodies of loops once."""
+    """The number of operations and stores in the code of a step; bodies of loops count once."""
     if isinstance(step, LoopStep):
         return sum(map(count_operations, step.body.steps))
     if isinstance(step, ScatterStep):
         return len(step.row)
-    return len(step.values) + sum(len(places) for some in (step.stores, step.keeps) for places in some.values())
+    return len(step.values) + sum(len(x) for places in (step.stores, step.keeps) for x in places.values())
 
 
 def repeats(plan: Schedule) -> bool:
-    """Whether more than a fifth of the operations is in loops that go on as long as a state needs them."""
+    """Whether more than a fifth of the operations is in conditional loops, whose iterations depend on the state."""
     return 5 * sum(map(_repeat_count, plan.steps)) > sum(map(count_operations, plan.steps))
 
 
 def _repeat_count(step: Step) -> int:
-    """Operations of a step that are in such loops."""
+    """The number of operations of a step in conditional loops."""
     if not isinstance(step, LoopStep):
         return 0
     if step.loop.conditional and step.loop.count > 1:

@@ -15,13 +15,13 @@ from delassus.errors import BadArgument, DelassusError
 
 @dataclass(frozen=True)
 class Target:
-    """A CPU as the code generator sees it; part of every kernel's key.
+    """A CPU for the code generator; part of every kernel's key.
 
     Attributes:
         triple: LLVM's name of the platform.
         cpu: LLVM's name of the processor.
         features: Its instruction sets, in LLVM's notation.
-        lanes: How many states a vector instruction works on.
+        lanes: The number of states that a vector instruction processes.
         opt: LLVM's code generation level; 0 compiles faster and runs slower.
         precision: The format of numbers. A vector register holds twice as many of single precision.
     """
@@ -35,12 +35,12 @@ class Target:
 
     @classmethod
     def host(cls) -> Target:
-        """This machine, with the widest vectors that it has."""
+        """This machine, with its widest vectors."""
         return _host()
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Every number of lanes that this CPU has instructions for, widest first."""
+        """All numbers of lanes that this CPU has instructions for, in descending order."""
         registers = (64, 32, 16)  # bytes
         widest = _widest_register(self.features)
         return tuple(size // self.precision.bytes for size in registers if size <= widest)
@@ -50,7 +50,8 @@ class Target:
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
-                f"{self.cpu} can process {possible} states at a time, not {lanes}; check DELASSUS_LANES.",
+                f"the number of lanes is {lanes}; on {self.cpu} it must be one of {possible}. Correct or unset "
+                "DELASSUS_LANES.",
                 code="wrong-machine",
             )
         return replace(self, lanes=lanes)
@@ -64,12 +65,12 @@ class Target:
     def with_opt(self, opt: int) -> Target:
         """This target at another code generation level, 0 to 3."""
         if opt not in (0, 1, 2, 3):
-            raise BadArgument(f"code generation levels are 0, 1, 2 and 3, not {opt}.", code="out-of-range")
+            raise BadArgument(f"the code generation level is {opt}; it must be 0, 1, 2 or 3.", code="out-of-range")
         return replace(self, opt=opt)
 
     @property
     def is_here(self) -> bool:
-        """Whether the machine that runs this process has all that this one has."""
+        """Whether the machine of this process can run code for this target."""
         host = _host()
         missing = _enabled_features(self.features) - _enabled_features(host.features)
         widths = (*host.with_dtype(self.precision.dtype).widths, 1)
@@ -97,19 +98,19 @@ class Target:
 
     @property
     def attributes(self) -> str:
-        """The group `#0` of attributes of every function; LLVM would else prefer narrower vectors than there are."""
+        """The attribute group `#0` of every function; by default, LLVM would prefer narrower vectors than possible."""
         widths = f'"min-legal-vector-width"="{8 * self.precision.bytes * self.lanes}" "prefer-vector-width"="512"'
         return f"attributes #0 = {{ noinline nounwind {widths} }}\n"
 
     @property
     def is_compact(self) -> bool:
-        """Whether code can reach its constants by offsets of 32 bits, since it is loaded next to them."""
+        """Whether code can address its constants by offsets of 32 bits, since it is loaded next to them."""
         return self.is_x86 and "linux" in self.triple
 
     def machine(self, closed: bool = False) -> llvm.TargetMachine:
-        """LLVM's code generator for this target; `closed` if the code refers to nothing outside of its module.
+        """LLVM's code generator for this target; `closed` says that the code refers to nothing outside of its module.
 
-        Code that may be anywhere loads the address of each constant, by an instruction of ten bytes.
+        Other code may be loaded anywhere, and loads the address of each constant by an instruction of ten bytes.
         """
         compact = closed and self.is_compact
         return llvm.Target.from_triple(self.triple).create_target_machine(
@@ -141,13 +142,14 @@ def _host() -> Target:
     target = Target(triple, llvm.get_host_cpu_name(), features, _widest_register(features) // DOUBLE.bytes)
     if not (target.is_x86 or target.is_arm):
         raise DelassusError(
-            f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.", code="wrong-machine"
+            f"this machine is {triple}; Delassus generates code for 64-bit x86 and ARM processors.",
+            code="wrong-machine",
         )
     if not setting:
         return target
     if not setting.isdecimal():
         raise DelassusError(
-            f"DELASSUS_LANES is {setting!r}: it is a number of lanes, such as {target.lanes}, or unset.",
+            f"DELASSUS_LANES is {setting!r}; it must be a number of lanes, such as {target.lanes}, or unset.",
             code="wrong-machine",
         )
     return target.with_lanes(int(setting))

@@ -8,7 +8,7 @@ from delassus.compiler.graph.rules import Rule
 
 
 def push(g: Builder, rule: Rule, values: Sequence[int], tangents: dict[int, int]) -> dict[int, int]:
-    """The tangents of the parts for those of the arguments, by position."""
+    """Tangents of the results from tangents of the arguments, both by position."""
     primal_tangents = [tangents.get(rule.values + k, ZERO) for k in range(rule.primals)]
     return {k: tangent for k, tangent in enumerate(rule.tangents(g, values, primal_tangents)) if tangent != ZERO}
 
@@ -21,7 +21,7 @@ def pull(
     active: Collection[int],
     cotangents: dict[int, int],
 ) -> dict[int, int]:
-    """The cotangents of active arguments, by position, for those of the parts: the rule is linear in its tangents."""
+    """Cotangents of active arguments from cotangents of the results, both by position; the rule is transposed."""
     tape = make(g, lambda tangents: rule.tangents(g, values, tangents), [ZERO] * rule.primals)
     cotangent_values = tape.pull([cotangents.get(k, ZERO) for k in range(rule.values)])
     return {rule.values + k: part for k, part in enumerate(cotangent_values) if rule.values + k in active}

@@ -20,24 +20,25 @@ from delassus.errors import BadArgument
 NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
 STANDS_FOR: Final = "__kernel_model__"
-"""The attribute of a model that replaces it in kernels for another type of model: a kernel whose first parameter is
-annotated with the class of that attribute also accepts the model. For a model with parameters, the replacement has the
-same parameters.
+"""The name of an attribute of a model, which replaces the model in kernels for another class.
+
+A kernel whose first parameter is annotated with the class of this attribute also accepts the model. For a model with
+parameters, the replacement has the same parameters.
 """
 
 
 class Arguments:
-    """How the arguments of a kernel are read.
+    """Reads the arguments of a kernel.
 
     Attributes:
         kernel: The kernel's name, for messages.
         model: The name of its first parameter.
-        arrays: The names of the arrays that it always takes.
-        optional: The names of those that may be given or not, in the order in which they come after the others.
-        groups: The structures among them, by the names of their parameters; their fields are in `optional`.
-        bundles: Parameters of the function that hold several of them.
-        required: The core shapes of those among them that have to be given.
-        defaults: What the others are where they are not given.
+        arrays: The names of its positional arrays.
+        optional: The names of inputs that are passed by name, in the order of the operands after the arrays.
+        groups: Structures of such inputs, by the names of their parameters; their fields are in `optional`.
+        bundles: Parameters of the function that combine several such inputs.
+        required: The core shapes of the inputs in `optional` that have no default.
+        defaults: The defaults of the others.
         options: Options with their defaults.
     """
 
@@ -58,17 +59,20 @@ class Arguments:
         self._function = function
 
     def arrange(
-        self, model: Any, arrays: tuple[Any, ...], given: dict[str, Any]
+        self, model: Any, arrays: tuple[Any, ...], arguments: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """The model, the arrays and what else is given, once those that were given by name are in their places."""
-        keywords = dict(given)
+        """The model, all positional arrays in order, and the other keyword arguments.
+
+        `arguments` are those passed by name; the model and positional arrays may be among them.
+        """
+        keywords = dict(arguments)
         if self.model in keywords:
             if model is not NOT_GIVEN:
                 raise TypeError(f"{self.kernel} got its model twice, by position and by name.")
             model = keywords.pop(self.model)
         if model is NOT_GIVEN:
             raise TypeError(f"{self.kernel} needs its model, the first argument.")
-        # An array of the name that all models with parameters use is given by its place.
+        # The name PARAMETERS is reserved for parameters of models: a positional array of this name has no keyword.
         by_name = {name: keywords.pop(name) for name in self.arrays if name in keywords and name != PARAMETERS}
         for name in self.arrays[: len(arrays)]:
             if name in by_name:
@@ -85,14 +89,14 @@ class Arguments:
             raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({array_names}), got {len(arrays)}.{hint}")
         return model, (*arrays, *(by_name[name] for name in rest)), keywords
 
-    def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
-        for name in given:
+    def split(self, model: Any, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Split keyword arguments into optional inputs, in the kernel's order with parameters last, and options."""
+        for name in keywords:
             if "." in name:
                 raise TypeError(f"{self.kernel} takes {name} as a field of {name.partition('.')[0]}=.")
-        given = self.expand(given)
-        inputs = {name: self.read(model, name, given[name]) for name in self.optional if given.get(name) is not None}
-        options = {name: value for name, value in given.items() if name not in self.optional}
+        fields = self.expand(keywords)
+        inputs = {name: self.read(model, name, fields[name]) for name in self.optional if fields.get(name) is not None}
+        options = {name: value for name, value in fields.items() if name not in self.optional}
         for name, core in self.required.items():
             if name not in inputs:
                 raise TypeError(f"{self.kernel} needs the shared array {name}= of shape ({', '.join(map(str, core))}).")
@@ -100,7 +104,7 @@ class Arguments:
         if isinstance(model, Parametric):
             if parameters is None:
                 raise TypeError(
-                    f"{self.kernel}: this model has {model.nparameters} parameters: give an array "
+                    f"{self.kernel}: this model has {model.nparameters} parameters: pass an array "
                     f"(…, {model.nparameters}) as {PARAMETERS}=."
                 )
             inputs[PARAMETERS] = parameters
@@ -108,37 +112,36 @@ class Arguments:
             raise TypeError(f"{self.kernel} got {PARAMETERS}=, but this {type(model).__name__} has no parameters.")
         return inputs, options
 
-    def expand(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What is given by name, bundles and structures as the fields that they give."""
-        given = self.unbundle(given)
-        if not any(name in self.groups for name in given):
-            return given
+    def expand(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments, with bundles and structures replaced by their fields that are set."""
+        keywords = self.unbundle(keywords)
+        if not any(name in self.groups for name in keywords):
+            return keywords
         fields: dict[str, Any] = {}
         for name, group in self.groups.items():
-            value = given.get(name)
-            for field in () if value is None else self._fields_given(name, group, value):
+            value = keywords.get(name)
+            for field in () if value is None else self._set_fields(name, group, value):
                 fields[field_name(name, field)] = getattr(value, field)
-        return {**{name: value for name, value in given.items() if name not in self.groups}, **fields}
+        return {**{name: value for name, value in keywords.items() if name not in self.groups}, **fields}
 
-    def unbundle(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What is given by name, bundles as the fields that they give."""
-        if self.bundles.keys().isdisjoint(given):
-            return given
-        keywords = {name: value for name, value in given.items() if name not in self.bundles}
+    def unbundle(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments, with bundles replaced by their fields that are set."""
+        if self.bundles.keys().isdisjoint(keywords):
+            return keywords
+        fields = {name: value for name, value in keywords.items() if name not in self.bundles}
         for name, bundle in self.bundles.items():
-            value = given.get(name)
-            for field in () if value is None else self._fields_given(name, bundle, value):
-                if keywords.get(field) is not None:
+            value = keywords.get(name)
+            for field in () if value is None else self._set_fields(name, bundle, value):
+                if fields.get(field) is not None:
                     raise BadArgument(
-                        f"{self.kernel} got {field} twice, by its name and as a field of {name}: leave one of them "
-                        "out.",
+                        f"{self.kernel} got {field} twice, by its name and as a field of {name}: omit one of them.",
                         code="conflicting-arguments",
                     )
-                keywords[field] = getattr(value, field)
-        return keywords
+                fields[field] = getattr(value, field)
+        return fields
 
-    def _fields_given(self, name: str, holder: Group | Bundle, value: Any) -> Iterable[str]:
-        """The names of the fields that an object gives for a structure or a bundle, checked."""
+    def _set_fields(self, name: str, holder: Group | Bundle, value: Any) -> Iterable[str]:
+        """The names of the fields that are set in an object of a structure or a bundle, checked."""
         kind = holder.kind.__name__
         if not isinstance(value, holder.kind):
             raise TypeError(
@@ -154,17 +157,17 @@ class Arguments:
                 )
         return fields
 
-    def pack_structures(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the function gets by name: the fields of each structure and of each bundle in it."""
-        found = {name: value for name, value in given.items() if "." not in name}
+    def pack_structures(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of the function: structures and bundles are created from the values of their fields."""
+        keywords = {name: value for name, value in values.items() if "." not in name}
         for name, group in self.groups.items():
-            found[name] = group.kind(**{field: given[field_name(name, field)] for field in group.inputs})
+            keywords[name] = group.kind(**{field: values[field_name(name, field)] for field in group.inputs})
         for name, bundle in self.bundles.items():
-            found[name] = bundle.kind(**{field: found.pop(field) for field in bundle.fields})
-        return found
+            keywords[name] = bundle.kind(**{field: keywords.pop(field) for field in bundle.fields})
+        return keywords
 
     def reader(self, model: Any, operand: Operand) -> Callable[[Any], Any] | None:
-        """What makes an array of what a user gives for an operand; None if it is taken as it is."""
+        """A function that converts the argument of an operand to an array; None if no conversion is needed."""
         group, _, shared = operand.name.partition(".")
         if group not in self.groups:
             return self._reader(model, operand.name)
@@ -173,7 +176,10 @@ class Arguments:
         pack = packer(self.kernel, operand)
 
         def read(value: Any) -> Any:
-            values = [getattr(value, field) if make is None else make(getattr(value, field)) for field, make in readers]
+            values = [
+                getattr(value, field) if convert is None else convert(getattr(value, field))
+                for field, convert in readers
+            ]
             return values[0] if shared else pack(values)
 
         return read
@@ -183,16 +189,16 @@ class Arguments:
         return None if read is None else partial(read, self.meant(model))
 
     def read(self, model: Any, name: str, value: Any) -> Any:
-        """An optional input from what a user gives for it."""
+        """An optional input as an array; traced values are unchanged."""
         reader = self._reader(model, name)
         return value if reader is None or contains_traced(value) else reader(value)
 
     def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
-        """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
-        last = (PARAMETERS,) if isinstance(model, Parametric) else ()
+        """Names of optional inputs, checked, in the kernel's order; parameters of a parametric model come last."""
+        parameters = (PARAMETERS,) if isinstance(model, Parametric) else ()
         if not inputs and not self.required:
-            return last
-        names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
+            return parameters
+        names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in parameters]
         names += [name for name in self.required if name not in names]
         unknown = [name for name in names if name not in self.optional]
         if unknown or len(set(names)) < len(names):
@@ -201,10 +207,10 @@ class Arguments:
                 f"{self.kernel} cannot take the optional inputs {tuple(names)}; pass each of these at most once: "
                 f"{valid}."
             )
-        return (*(name for name in self.optional if name in names), *last)
+        return (*(name for name in self.optional if name in names), *parameters)
 
     def complete(self, model: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with their defaults, and optional inputs whose numbers are to be constants; arrays as tuples."""
+        """All options, with defaults, and optional inputs that are compiled in as constants; arrays as tuples."""
         if not options:
             complete = self.options
         else:
@@ -217,11 +223,11 @@ class Arguments:
                 raise TypeError(f"{self.kernel} needs a value for the option {name!r}.")
         for name, value in options.items():
             if isinstance(self.options.get(name), bool) and not isinstance(complete[name], (bool, np.bool_)):
-                raise TypeError(f"{self.kernel}: the option {name} is True or False, not {value!r}.")
+                raise TypeError(f"{self.kernel}: the option {name} is {value!r}; it must be True or False.")
         return complete
 
     def meant(self, model: Any) -> Any:
-        """The model that the function gets: what stands for it, if it is not of the kind that the function asks for."""
+        """The model for the function: its replacement (`STANDS_FOR`) if its class is not that of the function."""
         if self.kind is None or isinstance(model, self.kind):
             return model
         replacement = getattr(model, STANDS_FOR, None)
@@ -229,14 +235,14 @@ class Arguments:
 
     @property
     def usage(self) -> str:
-        """A sentence that says what the model is to be; empty if the function does not say."""
+        """A sentence with the class of the model; empty if the function has no annotation."""
         kind: Any = inspect.signature(self._function).parameters[self.model].annotation
         is_annotated = kind not in (Any, "Any", inspect.Parameter.empty)
         return f" Its first argument is a {getattr(kind, '__name__', kind)}." if is_annotated else ""
 
     @cached_property
     def kind(self) -> Any:
-        """What the function says that its model is; None if it does not say, or nothing can be told to be of it."""
+        """The annotated class of the model; None without an annotation, or for one that does not support isinstance."""
         try:
             kind = typing.get_type_hints(self._function).get(self.model, Any)
             isinstance(None, kind)
@@ -244,9 +250,9 @@ class Arguments:
             return None
         return kind
 
-    def _check_names(self, given: Iterable[str]) -> None:
-        """Raise if one of some names is not that of an option."""
-        for name in given:
+    def _check_names(self, names: Iterable[str]) -> None:
+        """Raise an error if one of the names is not that of an option or an optional input."""
+        for name in names:
             if name in self.arrays:
                 raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: pass arrays by position.")
             if name in self._shared:
@@ -260,7 +266,7 @@ class Arguments:
 
 
 def frozen(kernel: str, name: str, value: Any) -> Any:
-    """The value of an option, arrays and lists as tuples: what is compiled for must not change afterwards."""
+    """The value of an option, with arrays and lists as tuples, since values that are compiled in must not change."""
     if type(value) in (tuple, list):
         return tuple(frozen(kernel, name, item) for item in value)
     if type(value) is not np.ndarray:

@@ -1,8 +1,8 @@
 """Builds a kernel: program, machine code, ufunc; loads them from the disk cache if possible.
 
-There are two levels. A kernel of this package is found by what it is made from (package source, function, model,
-options), without tracing it; that entry names the program's digest. Machine code is found by that digest, so a
-kernel that anybody wrote is traced again in each process and compiled once.
+The cache has two levels. For a kernel of this package, an index maps its recipe (package source, function, model,
+options) to the digest of its program, so it need not be traced. Machine code is stored by the digest of the program.
+Kernels of users have no index entry: they are traced in each process, but compiled only once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from delassus.errors import BadArgument, DelassusError
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel for one model: a ufunc, and the addresses that it calls its loop with.
+    """A kernel for one model: a ufunc, and the addresses of its loop and of the data of the loop.
 
-    The addresses are valid as long as the ufunc lives. `widths` is its machine code, made where it is first needed;
-    `program` is the digest of what it computes.
+    The addresses are valid as long as the ufunc exists. `widths` is its machine code, which is compiled on first use;
+    `program` is the digest of the program.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Compiled:
 
     @property
     def memory(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate memory of the kernel [bytes]."""
         return self.widths.memory
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a kernel is made from.
+    """The data from which a kernel is built.
 
-    `identity` is what decides the program if the function is part of this package (the model and the options);
-    None for any other function, which is traced to know what it does. With `quick_first` large code is compiled quickly
-    before it is optimized.
+    `identity` (the model and the options) determines the program if the function is part of this package; it is None
+    for other functions, which must be traced. With `quick_first`, large code is compiled quickly before it is
+    optimized.
     """
 
     name: str
@@ -81,8 +81,14 @@ class Recipe:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a program without having it: its digest, its floating-point operations, its slots, and whether
-    much of it repeats as often as its states need."""
+    """Facts on a program in the index.
+
+    Attributes:
+        program: Its digest.
+        flops: Its floating-point operations.
+        slots: The number of slots of its frame.
+        repeats: Whether a large part of it is in conditional loops.
+    """
 
     program: str
     flops: int
@@ -90,23 +96,23 @@ class _Facts:
     repeats: bool
 
     def fit(self, recipe: Recipe) -> bool:
-        """Whether they can be those of a kernel: a frame of another size would be written beyond its end."""
-        least = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
+        """Whether the facts can be those of a recipe: kernels would write beyond the end of a frame of wrong size."""
+        operand_slots = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
         are_integers = type(self.flops) is int and type(self.slots) is int
-        kinds = are_integers and type(self.program) is str and type(self.repeats) is bool
-        return kinds and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
+        types_agree = are_integers and type(self.program) is str and type(self.repeats) is bool
+        return types_agree and self.flops >= 0 and operand_slots <= self.slots <= LARGEST_FRAME
 
 
 Known: TypeAlias = Callable[[str, Target], Compiled | None]
-"""Finds the version of a kernel that has a program, by its digest, if there is one."""
+"""A function that returns the compiled version of a kernel with the same program, given by its digest, or None."""
 
 
-def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compiled:
-    """Machine code for a recipe: known by its program, compiled or loaded."""
+def build(recipe: Recipe, find_version: Known = lambda digest, target: None) -> Compiled:
+    """The kernel of a recipe: an existing version with the same program, or one that is loaded or compiled."""
     if not recipe.target.is_here:
         raise DelassusError(
-            f"{recipe.name}: the target is another machine ({recipe.target.cpu}) than this one, or has instructions "
-            "that this one lacks.",
+            f"{recipe.name}: the target is another machine ({recipe.target.cpu}), or has instructions that this one "
+            "does not support; use Target.host().",
             code="wrong-machine",
         )
     for operand in (*recipe.inputs, *recipe.outputs):
@@ -119,14 +125,14 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
     slots = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
     if slots > LARGEST_FRAME:
         raise DelassusError(
-            f"{recipe.name}: inputs and outputs of one state hold {slots} numbers, and at most {LARGEST_FRAME} are "
-            "possible.",
+            f"{recipe.name}: inputs and outputs of one state have {slots} numbers; the limit is {LARGEST_FRAME}. Make "
+            "the arrays smaller.",
             code="kernel-too-large",
         )
     entry = _find(recipe)
     if entry is None:
         program = _traced(recipe)
-        existing = known(program.digest, recipe.target)
+        existing = find_version(program.digest, recipe.target)
         if existing is not None:
             return existing
         entry = _plan(recipe, program)
@@ -152,7 +158,7 @@ def _traced(recipe: Recipe) -> Program:
 
 
 def _plan(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Schedule]]:
-    """Lowered and scheduled; leaves what is known of the program in the cache."""
+    """Lower and schedule a program, and store its facts in the index."""
     with tracing(recipe.name), _collecting_later():
         lowered = lower(program, recipe.target.fma, recipe.target.precision)
         planned = schedule(lowered)
@@ -166,7 +172,7 @@ def _plan(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Schedu
 
 @contextmanager
 def _collecting_later() -> Iterator[None]:
-    """Without Python's search for garbage, which looks at the growing graph again and again, and finds nothing."""
+    """Disable Python's garbage collector, which would traverse the growing graph repeatedly and free nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -177,7 +183,7 @@ def _collecting_later() -> Iterator[None]:
 
 
 def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
-    """A kernel of this package, if the cache has some of its code; it is traced should more be needed."""
+    """Facts on a kernel of this package, if the cache has code of it, and a function that traces and schedules it."""
     index = _index_key(recipe)
     entry = cache.load("index", index) if index else None
     if entry is None:
@@ -188,10 +194,11 @@ def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
         return None
 
     def plan() -> Schedule:
-        again, planned = _plan(recipe, _traced(recipe))
-        if again != facts:
+        new_facts, planned = _plan(recipe, _traced(recipe))
+        if new_facts != facts:
             raise DelassusError(
-                f"{recipe.name}: the model has changed since the kernel was made for it.", code="changed-model"
+                f"{recipe.name}: the model has changed since its kernel was built; change a copy of it instead.",
+                code="changed-model",
             )
         return planned()
 

@@ -42,8 +42,8 @@ def export_c(
         fma: Whether products are fused into sums by fma(), which is slow on processors without this instruction.
         states: Number of random states in the check program; 0 for no check program.
         dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
-        inputs: Optional inputs of the function, which follow the others, in the kernel's order.
-        options: The kernel's own options.
+        inputs: Optional inputs of the C function, after the others, in the kernel's order.
+        options: Options of the kernel.
 
     >>> import tempfile
     >>> [path.suffix for path in dl.compiler.export_c(dl.aba, dl.load("pendulum"), tempfile.mkdtemp(), states=0)]
@@ -58,12 +58,12 @@ def export_c(
             code="conflicting-arguments",
         )
     program = kernel.program(model, dtype, inputs=inputs, **options)
-    called = c_name(kernel.name if name is None else name, "the function", function=True)
-    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
-    texts = {f"{called}.h": header, f"{called}.c": source}
+    function = c_name(kernel.name if name is None else name, "the function", function=True)
+    header, source = emit_c(program, function, fma, about=_about(kernel, model, options, fma), dtype=dtype)
+    texts = {f"{function}.h": header, f"{function}.c": source}
     if states > 0:
         states_of_check = random_states(kernel, model, states, inputs=inputs)
-        texts[f"{called}_check.c"] = emit_check(program, called, states_of_check, fma, dtype)
+        texts[f"{function}_check.c"] = emit_check(program, function, states_of_check, fma, dtype)
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
@@ -72,20 +72,19 @@ def export_c(
 
 
 def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: bool) -> str:
-    """What the header says of its origin: the kernel, the model's name if it has one, the options, the docstring."""
-    of = getattr(model, "name", None)
+    """The description in the header: the kernel, the model's name if it has one, the options, the docstring."""
+    model_name = getattr(model, "name", None)
+    model_text = f" of {model_name}" if isinstance(model_name, str) else ""
     option_text = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
-    origin = (
-        f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{option_text}{'' if fma else ', nothing fused'}."
-    )
+    origin = f"{kernel.name}{model_text}{option_text}{'' if fma else ', nothing fused'}."
     return f"{origin}\n\n{kernel.definition.doc}"
 
 
 def random_states(
     kernel: Kernel[..., Any], model: Any, count: int, seed: int = 0, inputs: Sequence[str] = ()
 ) -> list[NDArray[np.float64]]:
-    """Random inputs, optional ones after the others: the model's own random configurations and parameters where it has
-    them, else standard normal numbers.
+    """Random inputs, optional ones last: configurations and parameters by methods of the model, if it has these, and
+    standard normal numbers for all others.
     """
     rng = np.random.default_rng(seed)
     configuration = getattr(model, "random_configuration", None)

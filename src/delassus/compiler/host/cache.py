@@ -1,10 +1,10 @@
 """A per-user disk cache of byte strings that rejects damaged and forged entries.
 
 The entries are native object code, and loading wrong object code crashes the process or runs a foreign program. So an
-entry is read once into memory, from a file and below folders that only this user (or root) can change, and its digest
-is verified on the bytes that are returned.
+entry is read into memory once, from a file in folders that only this user (or root) can change, and its digest is
+verified on the bytes that are returned.
 
-A failure costs a compilation, never an exception: it is reported once, as a `DelassusWarning`.
+A failure causes a compilation, never an exception. It is reported once, as a `DelassusWarning`.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from pathlib import Path
 from delassus.errors import warn
 
 VARIABLE = "DELASSUS_CACHE"
-LIMIT = 1 << 30  # bytes that the entries may take together
+LIMIT = 1 << 30  # limit of the total size of all entries [bytes]
 
 _OFF = frozenset({"", "0", "off", "no", "false"})
 _MAGIC = "delassus cache entry, format 1"
@@ -31,33 +31,33 @@ _ENTRY = re.compile(r"[0-9a-f]{1,128}\.[a-z]{1,16}\.delassus")
 _PARTIAL = re.compile(r"[0-9a-f]{32}\.delassus-part")
 _DAY = 86400.0
 
-# NOFOLLOW refuses a symbolic link, NONBLOCK keeps a named pipe from blocking us, BINARY is for Windows.
+# NOFOLLOW rejects a symbolic link, NONBLOCK prevents blocking on a named pipe, BINARY is for Windows.
 _BINARY = getattr(os, "O_BINARY", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 
 _File = tuple[float, int, Path]  # modification time (first, to sort by it), size, path
 
-_warned: set[tuple[Path, str]] = set()  # place and problem of each warning that this process has given
+_warned: set[tuple[Path, str]] = set()  # path and problem of each warning of this process
 _disabled: ContextVar[bool] = ContextVar("delassus_cache_disabled", default=False)
 _written_since_scan: dict[Path, int] = {}  # bytes stored per folder since its size was last measured
 
 
 class _Trouble(Exception):
-    """Why a file or folder cannot be used, what follows from it, and what the user can do."""
+    """A file or folder that cannot be used: the problem, its consequence, and what the user can do."""
 
-    def __init__(self, place: Path, problem: str, remedy: str) -> None:
-        super().__init__(place, problem, remedy)
-        self.cause = (place, problem)
+    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+        super().__init__(path, problem, remedy)
+        self.cause = (path, problem)
 
     def __str__(self) -> str:
-        place, problem, remedy = self.args
-        return f"{place} {problem}. {remedy}"
+        path, problem, remedy = self.args
+        return f"{path} {problem}. {remedy}"
 
 
 @contextmanager
 def disable_cache() -> Iterator[None]:
-    """Neither load nor store in this thread or task, whatever `DELASSUS_CACHE` says."""
+    """Disable the cache in this thread or task, for any value of `DELASSUS_CACHE`."""
     token = _disabled.set(True)
     try:
         yield
@@ -66,7 +66,7 @@ def disable_cache() -> Iterator[None]:
 
 
 def directory() -> Path | None:
-    """Return the folder that `DELASSUS_CACHE` or the platform's custom names, or None if caching is off."""
+    """The folder of the cache, by `DELASSUS_CACHE` or the convention of the platform; None if the cache is disabled."""
     if _disabled.get():
         return None
     setting = os.environ.get(VARIABLE)
@@ -76,13 +76,13 @@ def directory() -> Path | None:
     try:
         return location.expanduser().absolute()
     except (RuntimeError, OSError):  # no such user or no home; a relative name in a deleted working folder
-        remedy = f"Compiled kernels are not kept. Set {VARIABLE} to an absolute folder, or to 'off'."
+        remedy = f"Compiled kernels are not cached. Set {VARIABLE} to an absolute folder, or to 'off'."
         _warn(_Trouble(location, "does not lead to any folder for the kernel cache", remedy))
         return None
 
 
 def load(kind: str, key: str) -> bytes | None:
-    """Return the payload stored under `kind` and `key`, or None if there is none that can be trusted."""
+    """Return the payload stored under `kind` and `key`, or None if there is no trusted entry."""
     name = _file_name(kind, key)
     folder = directory()
     if folder is None:
@@ -93,10 +93,10 @@ def load(kind: str, key: str) -> bytes | None:
         payload = _unseal(kind, key, blob)
         if payload is None:
             _remove([path])
-            remedy = "It is deleted and its kernel is compiled again. If this recurs, check the disk."
+            remedy = "It is deleted, and its kernel is compiled again. If this recurs, check the disk."
             raise _Trouble(path, "is damaged, or is not the cache entry that its name says", remedy)
-        if time.time() - modified > _DAY:  # eviction goes by this time; to renew it daily keeps loads cheap
-            with suppress(OSError):  # a cache that can only be read is still useful
+        if time.time() - modified > _DAY:  # eviction uses this time; a daily update is cheap
+            with suppress(OSError):  # a read-only cache is still useful
                 os.utime(path)
         return payload
     except FileNotFoundError:
@@ -110,7 +110,7 @@ def load(kind: str, key: str) -> bytes | None:
 
 
 def has(kind: str, key: str) -> bool:
-    """Whether there is an entry under `kind` and `key`; whether it can be trusted turns out when it is loaded."""
+    """Whether there is an entry under `kind` and `key`; it is verified only when it is loaded."""
     name, folder = _file_name(kind, key), directory()
     try:
         return folder is not None and (folder / name).exists()
@@ -119,7 +119,7 @@ def has(kind: str, key: str) -> bool:
 
 
 def store(kind: str, key: str, payload: bytes) -> None:
-    """Keep `payload` under `kind` and `key`; readers see the old entry or the new one, never a mixture."""
+    """Store `payload` under `kind` and `key`; readers see the old entry or the new one, never a mixture."""
     name = _file_name(kind, key)
     folder = directory()
     if folder is None:
@@ -137,7 +137,7 @@ def store(kind: str, key: str, payload: bytes) -> None:
 
 
 def probe() -> None:
-    """Store, load and remove an entry, which gives the warnings that a kernel would give."""
+    """Store, load and remove an entry, with the warnings that a kernel would cause."""
     key, folder = secrets.token_hex(16), directory()
     store("probe", key, b"probe")
     load("probe", key)
@@ -146,52 +146,52 @@ def probe() -> None:
 
 
 def usage() -> tuple[int, int]:
-    """Return the number of entries and the bytes that they take together."""
+    """Return the number of entries and their total size [bytes]."""
     sizes = [size for _, size, _ in _files(directory(), _ENTRY)]
     return len(sizes), sum(sizes)
 
 
 def clear() -> int:
-    """Remove every entry, and no other file; return how many were removed."""
+    """Remove all entries, and no other files; return their number."""
     return _remove(path for _, _, path in _files(directory(), _ENTRY))
 
 
 def _platform_folder() -> Path:
-    """Return the per-user cache folder of this platform, with the home still written as `~`."""
+    """Return the per-user cache folder of this platform, with `~` for the home folder."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local") / "delassus" / "cache"
     if sys.platform == "darwin":
         return Path("~/Library/Caches/delassus")
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG rules say to ignore a relative one
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # by the XDG specification, a relative path is ignored
     return (base if base.is_absolute() else Path("~/.cache")) / "delassus"
 
 
 def _file_name(kind: str, key: str) -> str:
-    """Return the name of an entry's file, which can never lead to another folder."""
+    """Return the file name of an entry, which never refers to another folder."""
     name = f"{key}.{kind}.delassus"
     if not _ENTRY.fullmatch(name):
-        bounds = "a kind is a word of 1 to 16 letters a-z, a key a digest of 1 to 128 digits 0-9a-f"
-        raise ValueError(f"No cache entry can have kind {kind!r} and key {key!r}: {bounds}.")
+        bounds = "the kind must be a word of 1 to 16 letters a-z, the key a digest of 1 to 128 digits 0-9a-f"
+        raise ValueError(f"a cache entry has the kind {kind!r} and the key {key!r}; {bounds}.")
     return name
 
 
 def _header(kind: str, key: str, payload: bytes) -> bytes:
-    """Return what precedes the payload; its length depends on kind and key only."""
+    """Return the header of an entry; its length depends on kind and key only."""
     return f"{_MAGIC}\n{kind} {key} {hashlib.sha256(payload).hexdigest()}\n".encode()
 
 
 def _unseal(kind: str, key: str, blob: bytes) -> bytes | None:
-    """Return the payload in `blob`, or None unless every byte is what `kind` and `key` call for."""
+    """Return the payload in `blob`; None if the header does not agree with kind, key and payload."""
     size = len(_header(kind, key, b""))
     payload = blob[size:]
     return payload if blob[:size] == _header(kind, key, payload) else None
 
 
 def _fault(status: os.stat_result) -> str | None:
-    """Return what lets another user change this file or folder; None if nothing does, or on Windows.
+    """Return the reason why another user can change this file or folder; None if there is none, or on Windows.
 
-    A file has to be ours; a folder may be root's too. A sticky folder such as /tmp may be writable by all:
-    only the owner can rename what lies in it, and that is judged here in its turn.
+    A file must belong to this user, a folder to this user or root. A sticky folder such as /tmp may be writable by all:
+    only the owner of a file in it can rename this file, and the file is checked separately.
     """
     if not hasattr(os, "geteuid"):
         return None
@@ -204,44 +204,44 @@ def _fault(status: os.stat_result) -> str | None:
 
 
 def _resolve_trusted(folder: Path) -> Path:
-    """Return `folder` without symbolic links; trouble if another user could change what is found there."""
+    """Return `folder` without symbolic links; raises `_Trouble` if another user could change its content."""
     real = Path(os.path.realpath(folder))
-    for place in (*reversed(real.parents), real):
+    for path in (*reversed(real.parents), real):
         try:
-            status = place.lstat()
+            status = path.lstat()
             fault = _fault(status) if stat.S_ISDIR(status.st_mode) else "is not a folder"
         except PermissionError:
             fault = "cannot be examined by the current user"
         if fault:
-            remedy = "No kernel is read from the cache in it or kept there, each is compiled again. Correct"
-            remedy += f" that (`chmod go-w`?), or set {VARIABLE} to a folder that only you can write."
-            raise _Trouble(place, fault, remedy)
+            remedy = "The kernel cache in it is not used, and each kernel is compiled again. Change its permissions"
+            remedy += f" (`chmod go-w`), or set {VARIABLE} to a folder that only you can write."
+            raise _Trouble(path, fault, remedy)
     return real
 
 
 def _make_folder(folder: Path) -> Path:
-    """Return the trusted `folder`, made if it is missing, but only below trusted ones.
+    """Return the trusted `folder`; it is created if it is missing, but only in trusted folders.
 
-    Missing parents get mode 0o700 too: with the usual mode and a umask of 002 we would distrust our own.
+    Missing parents have mode 0o700, too: with the default mode and a umask of 002, they would not be trusted.
     """
     try:
         return _resolve_trusted(folder)
     except FileNotFoundError:
-        if folder == folder.parent:  # a drive that is not there
+        if folder == folder.parent:  # a missing drive
             raise
     location = _make_folder(folder.parent) / folder.name
     location.mkdir(mode=0o700, exist_ok=True)
-    return _resolve_trusted(location)  # in /tmp somebody else may have been faster
+    return _resolve_trusted(location)  # in /tmp another user may have created it first
 
 
 def _read_trusted(path: Path) -> tuple[bytes, float]:
     """Return the content and modification time of a file that only this user can have written."""
     descriptor = os.open(path, _READ)
     try:
-        status = os.fstat(descriptor)  # of the open file: the name may lead elsewhere a moment later
+        status = os.fstat(descriptor)  # of the open file, since the path may refer to another file later
         fault = _fault(status) if stat.S_ISREG(status.st_mode) else "is not a regular file"
         if fault:
-            raise _Trouble(path, fault, "It is not used and its kernel is compiled again. Delete it.")
+            raise _Trouble(path, fault, "It is not used, and its kernel is compiled again. Delete it.")
         with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
             return file.read(), status.st_mtime
     finally:
@@ -249,10 +249,11 @@ def _read_trusted(path: Path) -> tuple[bytes, float]:
 
 
 def _write(path: Path, blob: bytes) -> None:
-    """Write a file in one step as far as others can see.
+    """Write a file atomically.
 
-    The temporary name is chosen before the file exists (`tempfile.mkstemp` returns it afterwards), so that
-    an interrupt at any moment finds it. No fsync: after a power cut the digest tells a torn entry.
+    The temporary name is chosen before the file exists (`tempfile.mkstemp` returns it afterwards), so that the file is
+    removed after an interrupt at any moment. There is no fsync: after a power failure, the digest reveals an incomplete
+    entry.
     """
     temporary = path.with_name(f"{secrets.token_hex(16)}.delassus-part")
     try:
@@ -264,28 +265,28 @@ def _write(path: Path, blob: bytes) -> None:
 
 
 def _trim_now_and_then(folder: Path, size: int) -> None:
-    """Evict entries at the first store, and after each tenth of the limit that this process has stored.
+    """Evict entries at the first store, and whenever this process has stored another tenth of the limit.
 
-    What stays takes at most nine tenths, so that one process stays below the limit between scans too.
+    The remaining entries take at most nine tenths of the limit, so one process never exceeds it between scans.
     """
     total = _written_since_scan.get(folder, LIMIT) + size
     if total > LIMIT // 10:
         _remove(_surplus(_files(folder, _ENTRY), LIMIT - LIMIT // 10))
-        abandoned = time.time() - _DAY  # by a killed process; a younger one may belong to a store under way
+        abandoned = time.time() - _DAY  # left by a killed process; a newer one may belong to a store in progress
         _remove(path for modified, _, path in _files(folder, _PARTIAL) if modified < abandoned)
         total = 0
     _written_since_scan[folder] = total
 
 
 def _surplus(files: list[_File], keep: int) -> list[Path]:
-    """Return the least recently used files, as many as must go for the rest to take at most `keep` bytes."""
+    """Return the least recently used files, such that the others take at most `keep` bytes."""
     newest_first = sorted(files, reverse=True)
     sizes_so_far = accumulate(size for _, size, _ in newest_first)
     return [path for (_, _, path), total in zip(newest_first, sizes_so_far, strict=True) if total > keep]
 
 
 def _files(folder: Path | None, name: re.Pattern[str]) -> list[_File]:
-    """Return the regular files in `folder` whose whole name matches; none if it is missing or unreadable."""
+    """Return the regular files in `folder` whose full name matches; none if it is missing or unreadable."""
     files: list[_File] = []
     with suppress(OSError):
         for path in folder.iterdir() if folder else ():
@@ -298,7 +299,7 @@ def _files(folder: Path | None, name: re.Pattern[str]) -> list[_File]:
 
 
 def _remove(paths: Iterable[Path]) -> int:
-    """Remove the files as far as possible; return how many went."""
+    """Remove files as far as possible; return the number of removed files."""
     removed = 0
     for path in paths:
         with suppress(OSError):
@@ -308,7 +309,7 @@ def _remove(paths: Iterable[Path]) -> int:
 
 
 def _warn(trouble: _Trouble) -> None:
-    """Warn once per process about each problem of each place."""
+    """Warn once per process about each problem of each path."""
     if trouble.cause not in _warned:
         _warned.add(trouble.cause)
         warn(str(trouble))

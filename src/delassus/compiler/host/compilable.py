@@ -24,10 +24,10 @@ from delassus.errors import warn
 
 
 class Compilable:
-    """A definition, and what was compiled of it.
+    """A definition, with methods that compile it for a model.
 
-    All that is made for a model takes the names of the optional `inputs` that it is to have, those of the `outputs`
-    that are wanted (all by default), and options; what is given for an optional input by value is compiled in.
+    These methods have the arguments `inputs`, names of optional inputs of the compiled kernel, `outputs`, names of
+    requested outputs (all by default), and options. A value of an optional input is compiled in as a constant.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -47,8 +47,8 @@ class Compilable:
     ) -> np.ufunc:
         """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread.
 
-        `inputs` names the optional inputs that it takes, after the others, in the kernel's own order; what is given
-        by value is compiled in. The parameters of a model that has some come last.
+        The optional `inputs` come after the others, in the kernel's order; the parameters of a parametric model come
+        last. A value of an optional input is compiled in as a constant.
         """
         return self.compiled(model, dtype=dtype, inputs=inputs, outputs=outputs, **options).ufunc
 
@@ -61,7 +61,7 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> Callable[[], None]:
-        """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
+        """A callable without arguments that computes the outputs from the inputs in place, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, outputs=outputs, **options), arrays)
 
     def sequence(
@@ -73,7 +73,7 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> CallSequence:
-        """Calls for single states in a row, each on the next rows of the arrays; see `CallSequence`."""
+        """Consecutive calls for single states, each on the next rows of the arrays; see `CallSequence`."""
         return CallSequence(self.compiled(model, inputs=inputs, outputs=outputs, **options), arrays, stop)
 
     def warm_up(
@@ -86,7 +86,7 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        """Compile for this model without calling: the code for batches, the one for single states, or both (None)."""
+        """Compile for this model without a call: code for batches (True), for single states (False), or both (None)."""
         widths = self.compiled(model, dtype=dtype, inputs=inputs, outputs=outputs, **options).widths
         for many in (False, True) if batch is None else (batch,):
             widths.need(many)
@@ -113,31 +113,31 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> Report:
-        """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
+        """Operations, slots, machine code and compile times of this kernel, which is compiled again to measure it."""
         with compiling:
             machine, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
             return make_report(self.name, lambda: case.program(machine.precision), machine)
 
     def operands(self, model: Any, inputs: tuple[str, ...] = (), outputs: tuple[str, ...] = ()) -> Operands:
-        """Inputs, the given optional ones among them, and outputs, all or the chosen ones, with this model's sizes."""
+        """Inputs, including the optional `inputs`, and outputs, all or the requested ones, with this model's sizes."""
         return self.definition.operands(self._arguments.meant(model), inputs, outputs)
 
-    def pack(self, model: Any, **given: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        """The names of the optional inputs that are given by value, fields of structures among them, and the arrays
-        that `specialize` and `bind` take for them: `names, arrays = kernel.pack(model, contact=…)`, then
+    def pack(self, model: Any, **keywords: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """The names of optional inputs among keyword arguments, including fields of structures, and their arrays for
+        `specialize` and `bind`: `names, arrays = kernel.pack(model, contact=…)`, then
         `kernel.bind(model, q, *arrays, out, inputs=names)`.
         """
-        inputs, options = self._arguments.split(model, given)
+        inputs, options = self._arguments.split(model, keywords)
         case = self.definition.case(model, tuple(inputs), options)
         return case.inputs, case.packed(inputs)
 
     def optional_inputs(self, model: Any, names: Sequence[str]) -> tuple[str, ...]:
-        """Names of optional inputs, checked, in the kernel's own order; a model's parameters come last."""
+        """Names of optional inputs, checked, in the kernel's order; a model's parameters come last."""
         return self._arguments.ordered(self._arguments.meant(model), names)
 
     @property
     def takes(self) -> Any:
-        """The kind of model that the function asks for, by the annotation of its first parameter, or None."""
+        """The class of models for the function, by the annotation of its first parameter, or None."""
         return self._arguments.kind
 
     def compiled(
@@ -150,19 +150,19 @@ class Compilable:
         outputs: Sequence[str] = (),
         **options: Any,
     ) -> Compiled:
-        """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
+        """The compiled kernel, which is built on first use; the default is float64 on the host."""
         machine, case = target_of(target, dtype), self.definition.case(model, inputs, options, outputs)
 
         def make() -> Compiled:
             if self.definition.single and machine.precision is SINGLE:
                 warn(f"{self.name} in float32: {self.definition.single}")
-            # Whoever names a target gets code of its level, and nothing else before.
+            # With an explicit target, there is no quickly compiled code before that of the target's level.
             return build(case.recipe(machine, quick_first=target is None), self._versions.of_program)
 
         return self._find(model, case, (machine, target is None), make)
 
     def _find(self, model: Any, case: Case, form: tuple[Any, ...], make: Callable[[], Compiled]) -> Compiled:
-        """What is compiled for a case in some form, made on first use: by the identity of its model, or its content."""
+        """The compiled kernel of a case, by the identity of its model or its content; built by `make` on first use."""
         key = (id(model), case.settings, form)
         recent = self._versions.recent.get(key)
         if recent is not None and recent.model is model:
@@ -174,6 +174,6 @@ class Compilable:
 
 
 def target_of(target: Target | None, dtype: DTypeLike | None) -> Target:
-    """A target for a dtype: without them, that of the target, and the host."""
+    """A target for a dtype; by default, the host and the dtype of the target."""
     target = target or Target.host()
     return target if dtype is None else target.with_dtype(dtype)

@@ -1,8 +1,8 @@
 """The definition of a kernel, independent of a model: its function, signature, inputs and outputs.
 
-With a model, a choice of optional inputs and options it is a `Case`: a function of arrays alone. From there the way
-goes on in one direction: a case has a key to be found by, a program, and a recipe to build machine code from. On plain
-numbers it runs as it is written, and so do the kernels that it calls.
+A definition with a model, optional inputs and options is a `Case`: a function of arrays alone. A case has a key that
+identifies it, a program, and a recipe for machine code. On plain numbers it runs as a Python function, and so do the
+kernels that it calls.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from delassus.compiler.tracing.trace import current, suspend_trace, tracing_for
 _plain: ContextVar[bool] = ContextVar("delassus_plain", default=False)
 
 is_plain = _plain.get
-"""Whether kernels that are called run as plain functions."""
+"""Whether calls of kernels run as plain functions."""
 
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Compute with numbers for a while, by plain functions, also in the middle of a trace: for constants of it."""
+    """Run kernels as plain functions on numbers, also during a trace, to compute its constants."""
     token = _plain.set(True)
     try:
         with suspend_trace():
@@ -63,19 +63,19 @@ Operands: TypeAlias = tuple[tuple[Operand, ...], tuple[Operand, ...]]
 Result: TypeAlias = type[tuple[Any, ...]]
 """A class of results: a named tuple with a field for each output.
 
-If it has a class method `of_call(values, model, given)`, that makes it of the values, the model, and the arrays that a
-call was given, by their names: for methods that need to know."""
+It may have a class method `of_call(values, model, arrays)`, which creates a result from the values, the model, and the
+arrays of the call by name, for results with methods that depend on these."""
 
 
 class Definition:
-    """What a kernel is made from.
+    """The definition of a kernel.
 
     Attributes:
         function: The plain function.
         signature: The core shapes of its arrays.
-        single: A warning for those who compile it for float32.
+        single: A warning for compilation in float32.
         result: The class of its results; None if they are arrays, or a tuple of them.
-        arguments: How its arguments are read.
+        arguments: The reader of its arguments.
         own: Whether it is a part of this package.
     """
 
@@ -84,30 +84,30 @@ class Definition:
     ) -> None:
         self.function, self.signature, self.single, self.result = function, signature, single, result
         self.arguments = Arguments(function, signature)
-        # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
+        # A nested function may depend on variables of the outer one: only top-level functions of the package count.
         package = (function.__module__ or "").partition(".")[0]
         self.own = package == __name__.partition(".")[0] and function.__qualname__ == self.name
         self._of_call: Callable[[Any, Any, Any], Any] | None = getattr(result, "of_call", None)
         self._fields: tuple[str, ...] = getattr(result, "_fields", ())
         if result is not None and len(self._fields) != len(signature.outputs):
             raise SignatureError(
-                f"{self.name}: its result is a NamedTuple with a field for each of its {len(signature.outputs)} "
-                f"output(s), and {result.__name__} has {', '.join(self._fields) or 'none'}.",
+                f"{self.name}: {result.__name__} has the fields {', '.join(self._fields) or 'none'}; it must be a "
+                f"NamedTuple with a field for each of the {len(signature.outputs)} output(s).",
                 code="bad-signature",
             )
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return self.function.__name__
 
     @property
     def doc(self) -> str:
-        """What it says of itself."""
+        """The docstring of the function."""
         return inspect.getdoc(self.function) or ""
 
     def operands(self, model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...] = ()) -> Operands:
-        """Inputs, the given optional ones among them, and outputs, all or the chosen ones, with a model's sizes."""
+        """Inputs, including the optional `inputs`, and outputs, all or the requested ones, with a model's sizes."""
         names = tuple(name for name in inputs if name != PARAMETERS)
         try:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
@@ -123,7 +123,7 @@ class Definition:
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
 
     def choose(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
-        """Names of results in the order in which they are wanted, checked; none for all of them."""
+        """Names of requested outputs, checked, in the requested order; empty for all outputs."""
         names = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
         unknown = [name for name in names if name not in self._fields]
         if unknown or len(set(names)) < len(names):
@@ -134,20 +134,20 @@ class Definition:
     def case(
         self, model: Any, inputs: Sequence[str], options: dict[str, Any], outputs: Sequence[str] | None = None
     ) -> Case:
-        """The function for one model, with inputs and outputs chosen and options fixed, all of them checked."""
-        meant, kind = self.arguments.meant(model), self.arguments.kind
-        if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
+        """The case for one model, with optional inputs, outputs and options, all of them checked."""
+        replacement, kind = self.arguments.meant(model), self.arguments.kind
+        if self.own and kind is not None and not isinstance(replacement, (kind, Parametric)):
             raise SignatureError(
                 f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.usage}", code="bad-signature"
             )
-        names = self.arguments.ordered(meant, inputs)
-        complete = self.arguments.complete(meant, options)
-        twice = [name for name in names if name in complete]
-        if twice:
+        names = self.arguments.ordered(replacement, inputs)
+        complete = self.arguments.complete(replacement, options)
+        duplicates = [name for name in names if name in complete]
+        if duplicates:
             raise TypeError(
-                f"{self.name} got a value for {twice[0]!r}, which is also listed in inputs=; omit one of them."
+                f"{self.name} got a value for {duplicates[0]!r}, which is also listed in inputs=; omit one of them."
             )
-        return Case(self, meant, names, complete, self.choose(outputs))
+        return Case(self, replacement, names, complete, self.choose(outputs))
 
     def name_results(
         self,
@@ -157,7 +157,7 @@ class Definition:
         arrays: Sequence[Any],
         outputs: tuple[str, ...],
     ) -> Any:
-        """What a call returns: one array, or some by their names, which may know what they are the results of."""
+        """The return value of a call: one array, a tuple, or an object of the class of results."""
         if self.result is None:
             return values[0] if len(values) == 1 else values
         if outputs:
@@ -168,10 +168,10 @@ class Definition:
 
 @cache
 def _selection(result: Result, outputs: tuple[str, ...]) -> Any:
-    """The class of some of the results, by their names."""
+    """The class of a subset of the results, by their names."""
     fields: Any = namedtuple(result.__name__, outputs)  # type: ignore[misc]
-    made_again = {"__reduce__": lambda self: (_select, (result, outputs, *self))}  # pickle does not find the class
-    return type(result.__name__, (fields,), {"__slots__": (), "__doc__": result.__doc__, **made_again})
+    reduction = {"__reduce__": lambda self: (_select, (result, outputs, *self))}  # pickle cannot import the class
+    return type(result.__name__, (fields,), {"__slots__": (), "__doc__": result.__doc__, **reduction})
 
 
 def _select(result: Result, outputs: tuple[str, ...], *values: Any) -> Any:
@@ -179,7 +179,7 @@ def _select(result: Result, outputs: tuple[str, ...], *values: Any) -> Any:
 
 
 def by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, Any]:
-    """Arrays by the names of their operands, and the fields of structures by theirs."""
+    """Arrays by the names of their operands; structures are split into fields."""
     arrays_by_name: dict[str, Any] = {}
     for operand, x in zip(operands, arrays, strict=True):
         if operand.fields:
@@ -191,8 +191,8 @@ def by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, An
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The function of a kernel for one model, with the optional `inputs` that it takes, fixed `options`, and the
-    `outputs` that it gives; none for all of them."""
+    """The function of a kernel for one model, with optional `inputs`, fixed `options`, and requested `outputs`; empty
+    `outputs` are all of them."""
 
     definition: Definition
     model: Any
@@ -207,25 +207,25 @@ class Case:
 
     @property
     def sorted_options(self) -> tuple[Any, ...]:
-        """The options, in an order of their own."""
+        """The options, sorted by name."""
         return tuple(sorted(self.options.items()))
 
     @cached_property
     def settings(self) -> Any:
-        """A key of what is chosen: the inputs, the outputs and the options."""
+        """A key for inputs, outputs and options."""
         for option, value in self.options.items():
             check_content_hash(self.definition.name, f"the option {option}", value)
         return self.inputs, self.outputs, exact(self.sorted_options)
 
     @property
     def key(self) -> Any:
-        """A key of all that decides what is compiled, but for the target."""
+        """A key for everything that determines the code, except the target."""
         settings = self.settings
         check_content_hash(self.definition.name, "the model", self.model)
         return exact(self.model, unread=not self.definition.own), settings
 
     def __call__(self, *arrays: Any) -> Any:
-        """The function of arrays alone; optional inputs come last, and then parameters."""
+        """Call the function with arrays: positional arrays, then optional inputs, then parameters."""
         arguments = self.definition.arguments
         count = len(arguments.arrays)
         named_arrays = by_names(self.operands[0][count:], arrays[count:])
@@ -240,14 +240,14 @@ class Case:
         return self._select(results) if self.outputs else results
 
     def _select(self, results: Any) -> tuple[Any, ...]:
-        """The chosen outputs among all results, which are checked; what only the others need is dead code."""
+        """The requested outputs among all results, which are checked; operations for the others are dead code."""
         operands = self.definition.operands(self.model, ())[1]
         parts = check_results(self.definition.name, results, operands, current())
         parts_by_name = {operand.name: part for operand, part in zip(operands, parts, strict=True)}
         return tuple(parts_by_name[name] for name in self.outputs)
 
     def _constant(self, name: str, value: Any) -> Any:
-        """What the function gets for an input that is not one here: numbers of its shape, or None."""
+        """The constant for an optional input that is not an input of this case: an array of its shape, or None."""
         if value is None:
             return None
         shape = self.definition.signature.optional_shape(self.model, name)
@@ -258,7 +258,7 @@ class Case:
             raise wrong_shape(self.definition.name, name, array.shape, shape) from None
 
     def packed(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arrays of the optional operands, of values by name; one plain number stands for all elements."""
+        """The arrays of the optional operands, from values by name; a single number is used for all elements."""
         optional = self.operands[0][len(self.definition.arguments.arrays) :]
         return tuple(
             pack(
@@ -276,7 +276,7 @@ class Case:
             return record(self.definition.name, lambda *arrays: tuple(self.inlined(arrays)), inputs, outputs)
 
     def inlined(self, arrays: Sequence[Any]) -> list[Any]:
-        """The results in the middle of a trace, as a part of it."""
+        """The results during a trace, as a part of it."""
         call = (self.definition.function, self.model, self.inputs, self.outputs, self.sorted_options)
         results = inline(self.definition.name, call, self, arrays, *self.operands)
         return list(results) if isinstance(results, tuple) else [results]
@@ -290,7 +290,7 @@ class Case:
                     f"{name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call {name} "
                     "itself."
                 )
-        states = [np.array(x, float) for x in arrays]  # copies, which the function may change
+        states = [np.array(x, float) for x in arrays]  # copies, since the function may change them
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise InputError(
@@ -300,7 +300,7 @@ class Case:
             return check_results(name, self(*states), outputs, None)
 
     def recipe(self, target: Target, quick_first: bool = True) -> Recipe:
-        """What its machine code is built from."""
+        """The recipe for its machine code."""
         definition, (inputs, outputs) = self.definition, self.operands
         choice = (self.inputs, self.outputs, self.sorted_options)
         identity = (definition.function.__module__, self.model, *choice) if definition.own else None

@@ -1,8 +1,8 @@
 """Wraps machine code in a `numpy.ufunc`.
 
-NumPy makes a generalized ufunc from an address, types and a signature through its C interface, which is reached
-here with ctypes. NumPy keeps the addresses that it is given and not what they point to. A ufunc has a place for one
-object that lives as long as it does, where `numpy.frompyfunc` keeps its function: here it is what the addresses need.
+NumPy's C interface, which is called by ctypes, creates a generalized ufunc from an address, types and a signature.
+NumPy stores the addresses, but does not own the data there. A ufunc has a reference to one object, which
+`numpy.frompyfunc` uses for its function. Here it refers to the owners of the data.
 """
 
 import ctypes
@@ -13,12 +13,12 @@ import numpy as np
 
 from delassus.compiler.graph.program import Operand
 
-_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature's place in NumPy's table of functions
+_FROM_SIGNATURE = 31  # index of PyUFunc_FromFuncAndDataAndSignature in NumPy's table of functions
 _NONE = -1  # PyUFunc_None: the ufunc has no identity
 
 
 class _Head(ctypes.Structure):
-    """The beginning of NumPy's PyUFuncObject, as far as the object that a ufunc keeps alive."""
+    """The beginning of NumPy's PyUFuncObject, up to the reference to an object."""
 
     _fields_ = (
         ("python", ctypes.c_byte * object.__basicsize__),
@@ -28,12 +28,12 @@ class _Head(ctypes.Structure):
         ("types", ctypes.c_int * 2),  # number of loops, unused
         ("texts", ctypes.c_void_p * 3),  # name, types, documentation
         ("memory", ctypes.c_void_p),
-        ("kept", ctypes.c_void_p),
+        ("owned", ctypes.c_void_p),
     )
 
 
-_kept: list[Any] = []
-"""What is kept for the life of the process, should NumPy ever change the place where a ufunc keeps its object."""
+_immortal: list[Any] = []
+"""Owners that are never freed, for versions of NumPy with another layout of ufuncs."""
 
 
 @cache
@@ -56,7 +56,7 @@ def _constructor() -> Any:
 
 
 def frozen_signature(inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]) -> str:
-    """Sizes instead of names, such as "(19),(18)->(18)", so that NumPy checks them before any native code runs."""
+    """A signature with sizes instead of names, such as "(19),(18)->(18)", so that NumPy checks the shapes."""
 
     def side(operands: tuple[Operand, ...]) -> str:
         return ",".join(f"({','.join(map(str, o.shape))})" for o in operands)
@@ -72,11 +72,11 @@ def make_ufunc(
     inputs: tuple[Operand, ...],
     outputs: tuple[Operand, ...],
     dtype: np.dtype[Any],
-    needed: Any,
+    owners: Any,
 ) -> np.ufunc:
     """A gufunc of one dtype whose inner loop is the machine code at address `loop`, called with the address `data`.
 
-    What is `needed` at these addresses lives as long as the ufunc.
+    The ufunc has a reference to the `owners` of these addresses.
     """
     functions = (ctypes.c_void_p * 1)(loop)
     pointers = (ctypes.c_void_p * 1)(data)
@@ -86,17 +86,17 @@ def make_ufunc(
         ctypes.addressof(functions), ctypes.addressof(pointers), types, 1, len(inputs), len(outputs), _NONE,
         texts[0], texts[1], 0, texts[2],
     )  # fmt: skip
-    _keep(ufunc, ctypes.addressof(functions), (functions, pointers, types, texts, needed))
+    _set_owners(ufunc, ctypes.addressof(functions), (functions, pointers, types, texts, owners))
     return ufunc
 
 
-def _keep(ufunc: np.ufunc, functions: int, needed: tuple[Any, ...]) -> None:
-    """Make a ufunc keep what it needs alive."""
+def _set_owners(ufunc: np.ufunc, functions: int, owners: tuple[Any, ...]) -> None:
+    """Store a reference to the owners of its data in a ufunc."""
     head = _Head.from_address(id(ufunc))
-    if head.functions != functions or head.kept is not None:
-        _kept.append(needed)
+    if head.functions != functions or head.owned is not None:
+        _immortal.append(owners)
         return
     increment = ctypes.pythonapi.Py_IncRef
     increment.argtypes = [ctypes.py_object]
-    increment(needed)
-    head.kept = id(needed)
+    increment(owners)
+    head.owned = id(owners)

@@ -44,13 +44,14 @@ class InputError(BadArgument):
 class Input:
     """An array that a kernel accepts by name, and that may be optional.
 
-    core: Core shape for one state, such as "(nv)".
-        default: Default value, one or several: constants of the compiled code. None passes None to the function. The
-            default may instead be that of the function's parameter.
-        read: Converts a passed value to an array, or checks it; takes the model and the value. Traced values are not
-            read.
-        shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
-            arrays separately.
+    Attributes:
+        core: Core shape for one state, such as "(nv)".
+        default: Default value, a number or several: constants of the compiled code. None passes None to the function.
+            The default may instead be that of the function's parameter.
+        read: Converts an argument to an array, or checks it; a function of the model and the argument. It is not
+            called for traced values.
+        shared: Whether all states of a batch share the array. For fields of a `Group`; other shared arrays are
+            declared in `shared=` of a kernel.
 
     >>> dl.compiler.Input("(m)").core
     '(m)'
@@ -113,18 +114,18 @@ class Group:
 
     @property
     def fields(self) -> Collection[str]:
-        """The names of the fields that the kernel takes."""
+        """The names of the fields that the kernel accepts."""
         return self.inputs
 
     def nondefault_fields(self, value: Any) -> tuple[str, ...]:
-        """The names of the fields that a structure gives."""
+        """The names of the fields that are set in a structure: neither None nor the default of the class."""
         return tuple(
             [name for name, d in self._class_defaults if (x := getattr(value, name)) is not None and x is not d]
         )
 
 
 class Bundle:
-    """Optional inputs that the function of a kernel takes as one object; calls pass them one by one or together.
+    """Optional inputs that the function of a kernel receives as one object; calls pass them one by one or together.
 
         class Rows(NamedTuple):
             mask: Any = None
@@ -162,34 +163,36 @@ class Bundle:
         fields = (*inputs, *options)
         for name in fields:
             if self._class_defaults.get(name, _NO_DEFAULT) is _NO_DEFAULT:
-                raise SignatureError(f"{kind.__name__} has no field {name!r} with a default: a bundle needs one.")
+                raise SignatureError(
+                    f"{kind.__name__} has no field {name!r} with a default; fields of a bundle must have defaults."
+                )
         self.defaults = {name: self._class_defaults[name] for name in fields}
 
     @property
     def fields(self) -> Collection[str]:
-        """The names of the fields that the kernel takes."""
+        """The names of the fields that the kernel accepts."""
         return self.defaults
 
     def nondefault_fields(self, value: Any) -> dict[str, Any]:
-        """The fields that an object gives: neither None nor left at the default of the class."""
+        """The fields that are set in an object: neither None nor the default of the class."""
         fields = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
         return {name: x for name, x, default in fields if x is not None and x is not default}
 
 
 Declared: TypeAlias = str | Input | Group | Bundle | type[Any]
-"""What declares an input: a core shape, more about it, a structure, or a bundle of inputs."""
+"""The declaration of an input: a core shape, an `Input`, a structure, or a bundle of inputs."""
 
 
 def expand_bundles(inputs: Mapping[str, Declared]) -> dict[str, Declared]:
-    """Declarations by name, the fields of bundles in their places."""
-    spread: dict[str, Declared] = {}
+    """Declarations by name, with bundles replaced by their fields."""
+    expanded: dict[str, Declared] = {}
     for name, declared in inputs.items():
         fields = declared.inputs if isinstance(declared, Bundle) else {name: declared}
-        twice = next((field for field in fields if field in spread or (field in inputs and field != name)), None)
-        if twice is not None:
-            raise SignatureError(f"the name {twice!r} stands for two inputs: name one of them differently.")
-        spread |= fields
-    return spread
+        duplicate = next((field for field in fields if field in expanded or (field in inputs and field != name)), None)
+        if duplicate is not None:
+            raise SignatureError(f"two inputs have the name {duplicate!r}: rename one of them.")
+        expanded |= fields
+    return expanded
 
 
 def as_group(declared: Declared) -> Group | None:
@@ -213,7 +216,7 @@ def _class_defaults(kind: type[Any]) -> dict[str, Any]:
 
 
 def _declared_inputs(kind: type[Any]) -> dict[str, Input]:
-    """What the annotations of a class declare."""
+    """The inputs that the annotations of a class declare."""
     try:
         hints = typing.get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -223,30 +226,33 @@ def _declared_inputs(kind: type[Any]) -> dict[str, Input]:
 
 
 def _with_default(name: str, declared: Input, default: Any) -> Input:
-    """A field's declaration with the one default that it has."""
+    """The declaration of a field, with the default of its class."""
     if default is _NO_DEFAULT or default is None:
         return declared
     if declared.default is not None and declared.default != default:
-        raise SignatureError(f"{name} has two defaults, {default!r} and {declared.default!r}: give one.")
+        raise SignatureError(f"{name} has two defaults, {default!r} and {declared.default!r}: remove one of them.")
     return replace(declared, default=default)
 
 
 def pack_operands(operands: Iterable[Operand], groups: Mapping[str, Group]) -> tuple[Operand, ...]:
-    """Operands of single arrays, the fields of each group as one; shared fields stay alone."""
+    """Operands with the fields of each group packed into one; shared fields remain separate operands."""
     packed: dict[str, Operand] = {}
     for operand in operands:
         group, _, field = operand.name.partition(".")
         if operand.shared or not field or group not in groups:
             packed[operand.name] = operand
             continue
-        before = packed.get(group, Operand(group, (0,)))
-        size = before.size + operand.size
-        packed[group] = Operand(group, (size,), fields=(*before.fields, (field, operand.shape)))
+        partial_group = packed.get(group, Operand(group, (0,)))
+        size = partial_group.size + operand.size
+        packed[group] = Operand(group, (size,), fields=(*partial_group.fields, (field, operand.shape)))
     return tuple(packed.values())
 
 
 def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
-    """What makes the operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced."""
+    """A function that packs the values of a group's fields into its operand (…, size), with broadcast batch axes.
+
+    For traced values, the operand is a traced array.
+    """
     slices = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
     size = operand.size
 
@@ -257,7 +263,7 @@ def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
                 packed[target] = x
             elif type(x) is np.ndarray and x.shape == shape and x.dtype is _FLOATS:
                 packed[target] = x if x.ndim == 1 else x.ravel()
-            else:  # batches, and whatever else a user may give
+            else:  # batches, and other types of arguments
                 return _pack_operand(kernel, operand, values)
         return packed
 
@@ -265,12 +271,12 @@ def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
 
 
 def pack(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
-    """The operand of a group, once; see `packer`."""
+    """The operand of a group; see `packer`."""
     return packer(kernel, operand)(values)
 
 
 def _layout(operand: Operand) -> list[tuple[int, int, str, tuple[int, ...]]]:
-    """Of each field, where it begins and ends in the operand, its name and its shape."""
+    """For each field: start and end in the operand, name, and shape."""
     offsets = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
     return [(*offsets[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
 
@@ -295,7 +301,7 @@ def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
 
 
 def _pack_traced(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
-    """In the middle of a trace, where there are no batch axes: elements are moved, nothing is computed."""
+    """Pack traced fields. There are no batch axes, and no operations: elements are only rearranged."""
     trace: Any = current()
     ids = []
     for (field, shape), value in zip(operand.fields, values, strict=True):
@@ -308,7 +314,7 @@ def _pack_traced(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
 
 
 def unpack(operand: Operand, array: Any) -> dict[str, Any]:
-    """The fields of a group by their full names, of its operand (…, size); nothing is computed."""
+    """The fields of a group by their full names, as slices of its operand (…, size)."""
     return {
         field_name(operand.name, field): array[..., start:stop].reshape((*array.shape[:-1], *shape))
         for start, stop, field, shape in _layout(operand)

@@ -3,32 +3,31 @@
     @kernel("(nq),(nv),(nv)->(nv)")
     def aba(model, q, v, tau): ...
 
-    aba(model, q, v, tau)             compiles on first use, remembers, uses threads for large batches
-    aba(model, q=q, v=v, tau=tau)     the same
-    aba.specialize(model)             the bare NumPy ufunc, for hot loops
-    aba.bind(model, q, v, tau, a)     the arrays fixed once: a callable without arguments
-    aba.warm_up(model)                compiles now what the first calls would wait for
-    aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
-    aba.inspect(model)                what it compiles to
+    aba(model, q, v, tau)             compiles on first use; uses threads for large batches
+    aba(model, q=q, v=v, tau=tau)     arrays by name
+    aba.specialize(model)             the NumPy ufunc, for loops with small arrays
+    aba.bind(model, q, v, tau, a)     a callable without arguments for fixed arrays
+    aba.warm_up(model)                compiles before the first call
+    aba.python(model, q, v, tau)      the plain function, for one state: slow, for debuggers
+    aba.inspect(model)                operations, machine code and compile times
 
 All of these except `python` accept `dtype=np.float32`, which computes in single precision, on twice as many states at a
 time.
 
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
-Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too (a
-NumPy array becomes a tuple).
-Those that the decorator lists as `inputs` are arrays that may be given or not, at run time:
+Keyword-only parameters of the function are options. Their values are compiled in, and must be hashable, too (a NumPy
+array becomes a tuple). The decorator declares optional arrays as `inputs`, which are passed at run time:
 
     @kernel("(nq),(nv),(nv)->(nv)", inputs={"load": "(nv)"})
     def aba(model, q, v, tau, *, load=0.0): ...
 
-    aba(model, q, v, tau, load=load)                  other numbers do not compile again; without, 0.0 is compiled in
+    aba(model, q, v, tau, load=load)                  other values do not compile again; without `load`, 0.0 is constant
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
-    aba.specialize(model, load=0.5)(q, v, tau)        these numbers are compiled in
+    aba.specialize(model, load=0.5)(q, v, tau)        this value is compiled in
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
-A `NamedTuple` or a frozen dataclass of such arrays is one parameter (see `delassus.compiler.Group`); its fields are
-named `contact.friction`, and those that are given are one operand, packed in the order of the class:
+A `NamedTuple` or a frozen dataclass of such arrays is one parameter (see `delassus.compiler.Group`). Its fields have
+names such as `contact.friction`. The fields of a call are packed into one operand, in the order of the class:
 
     @kernel("(nq),(nv),(nv)->(nv)", inputs={"contact": ContactParameters})
     def step(model, q, v, tau, *, contact): ...
@@ -36,21 +35,21 @@ named `contact.friction`, and those that are given are one operand, packed in th
     step(model, q, v, tau, contact=ContactParameters(friction=0.7))
     step.specialize(model, inputs=("contact.friction", "contact.restitution"))(q, v, tau, packed)
 
-Several inputs may be one parameter of the function and stay inputs of their own (see `delassus.compiler.Bundle`):
+Several inputs may be one parameter of the function and remain separate inputs (see `delassus.compiler.Bundle`):
 
     @kernel("(nq),(nv),(nv)->(nv)", inputs={"rows": Bundle(RowInputs, mask="(m)", force="(m)")})
     def solve(model, q, v, tau, *, rows=RowInputs()): ...
 
-    solve(model, q, v, tau, mask=mask)                the same as rows=RowInputs(mask=mask)
+    solve(model, q, v, tau, mask=mask)                equivalent to rows=RowInputs(mask=mask)
 
-With `result=Motion`, a named tuple with a field for each output, calls return that. `outputs=` chooses some of them,
-and the others are not computed:
+With `result=Motion`, a named tuple with a field for each output, calls return such a tuple. `outputs=` requests a
+subset of the outputs, and the others are not computed:
 
     step(model, q, v, tau, outputs=("q", "status"))
     step.specialize(model, outputs=("q", "status"))(q, v, tau)
 
-Those that it lists as `shared` are the same for all states of a batch, such as the weights of a policy, and are read
-where they lie; one without a default has to be given:
+Arrays that the decorator declares as `shared` are the same for all states of a batch, such as the weights of a policy,
+and are not copied. Those without a default are required:
 
     @kernel("(n)->(m)", shared={"weights": "(m,n)"})
     def policy(model, x, *, weights): ...
@@ -59,8 +58,8 @@ where they lie; one without a default has to be given:
     policy.specialize(model)(x, weights)
     policy.bind(model, x, weights, y)
 
-One plain number stands for all elements of such an array. They come after the other inputs, in the order in which the
-decorator lists them. A model with parameters (see `Parametric`) adds an input of its own after all of them:
+A single number is used for all elements of such an array. Optional inputs come after the positional arrays, in the
+order of their declaration, shared ones last. A model with parameters (see `Parametric`) adds an input after all others:
 `aba(model, q, v, tau, parameters=p)`. Inside another kernel a call is inlined.
 """
 
@@ -91,9 +90,9 @@ from delassus.errors import BadArgument
 P = ParamSpec("P")
 R = TypeVar("R")
 OUTPUTS: Final = "outputs"
-"""The argument of every call that chooses among results with names; not a parameter, which each call would pay for."""
+"""The argument of a call with the names of requested outputs; not a parameter, as this would slow down each call."""
 Floats: TypeAlias = NDArray[np.float64]
-"""What kernels give: arrays, one state or a batch."""
+"""The results of kernels: arrays, of one state or a batch."""
 
 
 def kernel(
@@ -106,9 +105,9 @@ def kernel(
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
-    `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time, or an
-    `Input` that says more; a class of structures, or a `Group`, declares the fields of one. `result` is a named tuple
-    with a field for each output. `single` is a warning for those who compile it for float32, where that is not enough.
+    `inputs` and `shared` declare the keyword-only parameters that are arrays at run time, by core shapes or `Input`
+    objects. A structure is declared by its class or a `Group`. `result` is a named tuple with a field for each output.
+    `single` is a warning for compilation in float32, for functions that need double precision.
 
     >>> @dl.kernel("(3)->()")
     ... def total(model, x):
@@ -121,9 +120,9 @@ def kernel(
 
 
 class Kernel(Compilable, Generic[P, R]):
-    """A function of a model and arrays that compiles for each model it meets.
+    """A function of a model and arrays that is compiled for each model.
 
-    To a type checker, a call takes what the function takes and gives what it gives, arrays for traced values.
+    For type checkers, a call has the signature of the function, with arrays for traced values.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class Kernel(Compilable, Generic[P, R]):
         self, model: Any, /, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
     ) -> R: ...
 
-    def __call__(  # type: ignore[misc]  # a kernel has no options of the names that its own call takes
+    def __call__(  # type: ignore[misc]  # options of a kernel cannot have the names of these parameters
         self,
         model: Any = NOT_GIVEN,
         /,
@@ -161,8 +160,8 @@ class Kernel(Compilable, Generic[P, R]):
     ) -> Any:
         """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
 
-        Arrays may be given by their names in the function. `outputs` names the results that are wanted. With
-        `dtype=np.float32` inputs are converted to it, and the outputs are float32.
+        Arrays may be passed by their names in the function. `outputs` are the names of requested outputs. With
+        `dtype=np.float32`, inputs are converted to float32, and the outputs are float32.
         """
         if current() is not None or is_plain():
             return self._part(model, arrays, out, dtype, options)
@@ -184,58 +183,64 @@ class Kernel(Compilable, Generic[P, R]):
         )
 
     def _call(
-        self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
+        self,
+        model: Any,
+        positional: tuple[Any, ...],
+        out: Any,
+        dtype: DTypeLike | None,
+        keywords: dict[str, Any],
+        form: Any,
     ) -> Any:
-        """A call that is not known yet: its arguments are read, and the next one of this form is known."""
-        if not self._bundles.isdisjoint(given):  # a call that gives their fields by name may be known
-            return self(model, *by_place, out=out, dtype=dtype, **self._arguments.unbundle(given))
-        model, case, arrays, options = self._read_call(model, by_place, given)
+        """The first call of a form: reads its arguments, and stores a plan for later calls of this form."""
+        if not self._bundles.isdisjoint(keywords):  # there may be a plan for a call with their fields as keywords
+            return self(model, *positional, out=out, dtype=dtype, **self._arguments.unbundle(keywords))
+        model, case, arrays, options = self._read_call(model, positional, keywords)
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
         if empty_arrays.has_empty(case):
             if out is not None:
-                raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
+                raise TypeError(f"{self.name} has outputs without elements for this model: omit out=.")
             target = target_of(None, dtype)
             find = partial(self._find, model, case, (target, "without empty"))
             outputs = empty_arrays.run(case, arrays, target, find)
             return self.definition.name_results(outputs, model, case.operands[0], arrays, case.outputs)
         compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, outputs=case.outputs, **options)
-        if self._arguments.model not in given and is_frozen(model):
-            names = [name for name, value in given.items() if self._is_given(name, value)]
+        if self._arguments.model not in keywords and is_frozen(model):
+            names = [name for name, value in keywords.items() if self._adds_array(name, value)]
             named = tuple(
                 (names.index(operand.name.partition(".")[0]), operand.shape, self._arguments.reader(model, operand))
-                for operand in case.operands[0][len(by_place) :]
+                for operand in case.operands[0][len(positional) :]
             )
-            plain = not given and dtype is None
+            plain = not keywords and dtype is None
             if plain or form is not None:
-                plan = CallPlan(model, compiled, named, given, case.outputs)
+                plan = CallPlan(model, compiled, named, keywords, case.outputs)
                 self._versions.remember(id(model) if plain else form, plan)
         results = threads.run(compiled, arrays, out)
         return results if self._plain_result else self._name_results(compiled, results, model, arrays, case.outputs)
 
-    def _is_given(self, name: str, value: Any) -> bool:
-        """Whether an argument by name adds an array to a call."""
+    def _adds_array(self, name: str, value: Any) -> bool:
+        """Whether a keyword argument adds an array to a call."""
         group = self._groups.get(name)
         return value is not None and (name in self._by_name if group is None else bool(group.nondefault_fields(value)))
 
     def __reduce__(self) -> str:
-        return self.function.__qualname__  # another process gets the name
+        return self.function.__qualname__  # pickled by name
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join((self._arguments.model, *self.arguments))})>"
 
     def _read_call(
-        self, model: Any, by_place: tuple[Any, ...], given: dict[str, Any]
+        self, model: Any, positional: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[Any, Case, tuple[Any, ...], dict[str, Any]]:
-        """The model of a call, its case, its arrays in the order of the operands, and the options that it gives."""
-        model, arrays, keywords = self._arguments.arrange(model, by_place, given)
-        outputs = keywords.pop(OUTPUTS, None)
-        inputs, options = self._arguments.split(model, keywords)
+        """The model of a call, its case, its arrays in the order of the operands, and its options."""
+        model, arrays, remaining = self._arguments.arrange(model, positional, keywords)
+        outputs = remaining.pop(OUTPUTS, None)
+        inputs, options = self._arguments.split(model, remaining)
         case = self.definition.case(model, tuple(inputs), options, outputs)
         return model, case, (*arrays, *case.packed(inputs)), options
 
     def _part(self, model: Any, arrays: tuple[Any, ...], out: Any, dtype: Any, options: dict[str, Any]) -> Any:
-        """A call inside another kernel: it becomes a part of that one, or runs plainly, as that one does."""
+        """A call inside another kernel: it is inlined, or runs as a plain function if the other kernel does."""
         for name, value in (("out", out), ("dtype", dtype)):
             if value is not None:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
@@ -250,20 +255,20 @@ class Kernel(Compilable, Generic[P, R]):
         return self.definition.name_results(values, model, compiled.inputs, arrays, outputs)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
-        """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
+        """The results of the plain function for one state, as numbers, also during a trace."""
         model, case, arrays, _ = self._read_call(model, arrays, options)
         results = tuple(case.on_numbers(arrays))
         return self.definition.name_results(results, model, case.operands[0], arrays, case.outputs)
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
-    """An array of another dtype; complex numbers and the like are refused, as a ufunc refuses them."""
+    """Convert an array to a dtype; complex numbers and other types that a ufunc rejects raise an error."""
     array = np.asanyarray(x)
     return array if array.dtype == dtype else array.astype(dtype, casting="same_kind")
 
 
 def kernel_behind(function: Any) -> Kernel[..., Any] | None:
-    """The first kernel that the code of a plain function names, which it may be around; None if it names none."""
+    """The first kernel that the code of a plain function refers to; None if there is none."""
     if not isinstance(function, FunctionType):
         return None
     globals_used = (function.__globals__.get(name) for name in function.__code__.co_names)
@@ -271,7 +276,7 @@ def kernel_behind(function: Any) -> Kernel[..., Any] | None:
 
 
 def check_kernel(x: Any) -> None:
-    """Raise unless something is a kernel; for a function around one, say which."""
+    """Raise an error if x is not a kernel; for a function that calls a kernel, the message names that kernel."""
     if isinstance(x, Kernel):
         return
     kernel = kernel_behind(x)

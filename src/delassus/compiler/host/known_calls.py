@@ -1,8 +1,7 @@
-"""Fast path of a call: a call with the form of an earlier one finds its compiled kernel without parsing.
+"""Fast path of a call: a call with the form of an earlier one uses its compiled kernel without reading all arguments.
 
-The form of a call is its model, how many arrays come by place, the names of the others, and the values of its options.
-Models and tuples count as the same if they are the same object, which is quick to tell; numbers and text by value and
-type.
+The form of a call is its model, the number of positional arrays, the names of the others, and the values of its
+options. Models and tuples are compared by identity, which is fast, numbers and text by value and type.
 """
 
 from __future__ import annotations
@@ -19,11 +18,15 @@ _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 
 
 class CallPlan(NamedTuple):
-    """What a form of call leads to.
+    """The compiled kernel for a form of calls.
 
-    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
-    it has for one state, and what reads it. `options` is kept so that what is compared by identity cannot be something
-    else that took its place. `outputs` are the names of the chosen results.
+    Attributes:
+        model: The model.
+        compiled: The compiled kernel.
+        named: For each operand after the positional arrays: the index of its keyword argument, its shape for one state,
+            and the function that reads it.
+        options: The keyword arguments. The reference prevents another object with the identity of one of them.
+        outputs: The names of the requested outputs.
     """
 
     model: Any
@@ -34,22 +37,22 @@ class CallPlan(NamedTuple):
 
 
 def broadcast_input(x: Any, shape: tuple[int, ...]) -> Any:
-    """An optional input; one plain number stands for all of its elements."""
+    """An optional input; a single number is used for all elements."""
     if not shape or type(x) not in (float, int):
         return x
     filled = np.empty(shape)
     try:
         filled.fill(x)
     except OverflowError:
-        raise TypeError("an integer is too large to be an input of a kernel.") from None
+        raise TypeError("an integer input is too large for a float; pass a float.") from None
     return filled
 
 
-def keyword_inputs(call: CallPlan, given: list[Any]) -> list[Any]:
-    """The arrays of a known call that come by name, in the kernel's order."""
+def keyword_inputs(call: CallPlan, values: list[Any]) -> list[Any]:
+    """The keyword arrays of a call with a plan, in the kernel's order."""
     inputs = []
     for k, shape, read in call.named:
-        x = given[k]
+        x = values[k]
         if read is not None:
             x = read(x)
         inputs.append(x if type(x) is np.ndarray else broadcast_input(x, shape))
@@ -57,11 +60,11 @@ def keyword_inputs(call: CallPlan, given: list[Any]) -> list[Any]:
 
 
 def form_of(
-    model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str], groups: Mapping[str, Group]
+    model: Any, count: int, dtype: Any, keywords: dict[str, Any], arrays: frozenset[str], groups: Mapping[str, Group]
 ) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """The form of a call, and the arrays and structures that it gives by name; None where it takes longer to tell."""
+    """The form of a call, and its keyword arrays and structures; None if an argument is expensive to compare."""
     form, named = [id(model), count, dtype], []
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name in arrays:
             if value is not None:
                 form.append(name)

@@ -27,10 +27,10 @@ Results: TypeAlias = tuple[NDArray[Any], ...]
 class Attempt:
     """One attempt to solve states of a batch.
 
-    solve: Maps inputs by name and previous results (None for the first attempt) to results.
-            when: Maps all results to booleans (…) of the states that need the attempt; None for all states.
+    Attributes:
+        solve: Maps inputs by name and previous results (None for the first attempt) to new results.
+        when: Maps all results to booleans (…), true for states that need the attempt; None for all states.
         merge: Combines previous and new results; None keeps the new ones.
-        merge: Gives the results to keep, of those so far and the new ones; None for the new ones.
     """
 
     solve: Callable[[dict[str, Any], Results | None], Sequence[Any]]
@@ -42,10 +42,10 @@ class Attempt:
 class Batch:
     """The inputs of a batch.
 
-    shape: Batch axes.
+    Attributes:
+        shape: Batch axes.
         inputs: Arrays by name, whose leading axes broadcast to the batch axes.
-            all items.
-        cores: How many axes each of them has for one item.
+        cores: The number of axes of each array for one state.
     """
 
     shape: tuple[int, ...]
@@ -94,7 +94,7 @@ def retry(
         results: Known results of all states, for the condition of the first attempt.
         out: Arrays for the results, instead of new ones.
     """
-    copied = False  # whether nobody else has the arrays of the results
+    copied = False  # whether the arrays of the results are copies, which may be changed
     for attempt in attempts:
         items = None if results is None or attempt.when is None else np.asarray(attempt.when(results))
         if items is not None and not items.any():
@@ -107,7 +107,7 @@ def retry(
         for result, part in zip(results, new, strict=True):
             result[items] = part
     if results is None:
-        raise ValueError("retry needs an attempt, or results.")
+        raise ValueError("retry needs at least one attempt, or results.")
     return results if out is None else _write(results, out)
 
 

@@ -1,8 +1,8 @@
-"""The compiled loop that NumPy calls, and the data that it needs.
+"""The compiled loop that NumPy calls, and its data.
 
 The loop is the same for all kernels and is compiled once for a machine; NumPy passes it the kernel's descriptor. The
-descriptor leads to the kernel's code for single states and for many, as soon as there is one, and to the Python
-functions that make it.
+descriptor refers to the kernel's code for single states and for batches, once this is compiled, and to the Python
+functions that compile it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.host import cache as disk
 
-CACHE_BYTES = 1024 * 1024  # batches beyond this are fetched ahead
-PAIR_BYTES = 640 * 1024  # two frames beyond this do not take turns: with what they write they would leave the cache
-LARGE_CODE = 1024 * 1024  # machine code that does not stay in the cache itself, and is fetched for every turn
-PAIR_BYTES_OF_LARGE_CODE = 1536 * 1024  # so larger frames take turns, too
+CACHE_BYTES = 1024 * 1024  # larger batches are prefetched
+PAIR_BYTES = 640 * 1024  # largest size of two frames that alternate: larger ones, with their outputs, exceed the cache
+LARGE_CODE = (
+    1024 * 1024
+)  # machine code above this size exceeds the cache itself, and is fetched for each group of lanes
+PAIR_BYTES_OF_LARGE_CODE = 1536 * 1024  # so for large code, larger frames alternate, too
 
 _PYTHON: Final = ("PyGILState_Ensure", "PyErr_Occurred", "PyObject_CallNoArgs", "Py_DecRef", "PyGILState_Release")
 
 
 class _Operand(ctypes.Structure):
-    """An operand as the loop reads it: number of values, first slot, number of axes, their lengths."""
+    """An operand for the loop: number of values, first slot, number of axes, their lengths."""
 
     _fields_ = (
         ("size", ctypes.c_int64),
@@ -43,37 +45,37 @@ class _Operand(ctypes.Structure):
 
 
 class _Code(ctypes.Structure):
-    """The code of a kernel for single states or for many; the IR reads it by the position of these 64-bit words."""
+    """The code of a kernel for single states or for batches; the IR reads it by the position of these 64-bit words."""
 
     _fields_ = (
-        ("states", ctypes.c_void_p),  # takes states through frames
-        ("start", ctypes.c_void_p),  # makes a frame
+        ("states", ctypes.c_void_p),  # runs states through frames
+        ("start", ctypes.c_void_p),  # initializes a frame
         ("parts", ctypes.c_int64),
         ("bodies1", ctypes.c_void_p),  # the parts for one group of lanes
         ("bodies2", ctypes.c_void_p),  # the parts for two groups
-        ("most", ctypes.c_int64),  # bytes of the largest two frames that take turns
+        ("most", ctypes.c_int64),  # largest size of two frames that alternate [bytes]
     )
 
 
 class _Descriptor(ctypes.Structure):
-    """What the loop needs to know of a kernel; the IR reads it by the position of these 64-bit words."""
+    """The data of a kernel for the loop; the IR reads it by the position of these 64-bit words."""
 
     _fields_ = (
         ("operands", ctypes.c_int64),
         ("inputs", ctypes.c_int64),
         ("slots", ctypes.c_int64),
-        ("near", ctypes.c_int64),  # states of the largest batch that stays in the cache
+        ("near", ctypes.c_int64),  # states of the largest batch that fits into the cache
         ("table", ctypes.c_void_p),
-        ("codes", ctypes.c_void_p * 2),  # for single states and for many; null as long as there is none
-        ("makers", ctypes.c_void_p * 2),  # Python functions without arguments that make them
-        ("python", ctypes.c_void_p),  # what the loop needs of Python to call these
+        ("codes", ctypes.c_void_p * 2),  # for single states and for batches; null if not compiled yet
+        ("makers", ctypes.c_void_p * 2),  # Python functions without arguments that compile them
+        ("python", ctypes.c_void_p),  # functions of Python's C interface that call these
         ("far", ctypes.c_int64),  # states of the largest batch whose outputs are not streamed
         ("shared", ctypes.c_int64),  # number of shared operands
     )
 
 
 class Descriptor:
-    """The descriptor of a kernel, and what it points to, the machine code included."""
+    """The descriptor of a kernel, and the data that it points to, including the machine code."""
 
     def __init__(
         self,
@@ -83,7 +85,8 @@ class Descriptor:
         target: Target,
         repeats: bool = False,
     ) -> None:
-        """`repeats`: much of the code is in loops that end when their states do, which two frames do not share."""
+        """Create a descriptor. With `repeats`, a large part of the code is in conditional loops; then frames do not
+        alternate, since their numbers of iterations differ."""
         operands = (*inputs, *outputs)
         self._largest_pair = (0, 0) if repeats else (PAIR_BYTES, PAIR_BYTES_OF_LARGE_CODE)
         self._target = target
@@ -108,19 +111,19 @@ class Descriptor:
 
     @property
     def address(self) -> int:
-        """Where the loop finds it."""
+        """The address of the descriptor, for the loop."""
         return ctypes.addressof(self._words)
 
     def set_builders(self, makers: tuple[Callable[[], None], Callable[[], None]]) -> None:
-        """Let the loop call these for code that is missing; they have to live as long as this."""
+        """Set the functions that the loop calls for missing code. The caller keeps them alive with the descriptor."""
         self._words.makers = (ctypes.c_void_p * 2)(*map(id, makers))
 
     def has(self, many: bool) -> bool:
-        """Whether there is code for single states, or for many."""
+        """Whether there is code for single states, or with `many` for batches."""
         return bool(self._words.codes[many])
 
     def install(self, many: bool, code: native.Code) -> None:
-        """Give the loop machine code. Its last step is one word, so that other threads see all of it or nothing."""
+        """Install machine code for the loop. The last step writes one word, so it is atomic for other threads."""
         lanes = self._target.lanes if many else 1
         bodies = [
             (ctypes.c_void_p * code.objects)(*[code.address(f"{body}_{k}_x{lanes}") for k in range(code.objects)])
@@ -146,25 +149,25 @@ def _python() -> ctypes.Array[ctypes.c_void_p]:
 
 
 def loop_address(target: Target) -> int:
-    """Where the loop for a machine starts."""
-    with native.compiling:  # one thread makes it, and all others get the same
+    """The address of the loop for a machine."""
+    with native.compiling:  # one thread compiles it, and all use the same
         return _loop(target).address(LOOP)
 
 
 @cache
 def _loop(target: Target) -> native.Code:
-    """The loop for a machine, kept for the life of the process."""
+    """The loop for a machine, which is never freed."""
     return _shared(emit_loop(target), target)
 
 
 @cache
 def shared_states(target: Target, lanes: int) -> native.Code:
-    """What takes states through frames, kept for the life of the process; `compiling` is held."""
+    """The code that runs states through frames, which is never freed; the caller holds `compiling`."""
     return _shared(emit_states(target, lanes), target)
 
 
 def _shared(text: str, target: Target) -> native.Code:
-    """Code of all kernels, compiled, or loaded from the disk cache."""
+    """Code that all kernels share, compiled or loaded from the disk cache."""
     key = hashlib.sha256(repr((text, target, native.VERSION)).encode()).hexdigest()
     object_code = disk.load("object", key)
     if object_code is None:

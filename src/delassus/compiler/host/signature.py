@@ -34,11 +34,17 @@ _SIGNATURE = re.compile(rf"({_SIDE})->({_SIDE})", re.ASCII)
 
 @dataclass(frozen=True)
 class Signature:
-    """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
+    """Core shapes of inputs and outputs. Sizes are integers, or names of attributes of the model.
 
-    Those named in `shared` are read in place by all states of a batch; `declared` is what else is known of optional
-    ones. A field of one of the `groups` is an optional input with a dot in its name, such as "contact.friction"; one
-    of the `bundles` is an optional input by its own name.
+    Attributes:
+        inputs: Core shapes of positional arrays.
+        outputs: Core shapes of outputs.
+        optional: Core shapes of inputs that are passed by name. A field of a group has a dot in its name, such as
+            "contact.friction"; a field of a bundle has none.
+        shared: Names of the inputs that all states of a batch share.
+        declared: Declarations of optional inputs, for those that have an `Input`.
+        groups: Structures of optional inputs, by the names of their parameters.
+        bundles: Bundles of optional inputs, by the names of their parameters.
     """
 
     inputs: tuple[Core, ...]
@@ -63,26 +69,28 @@ class Signature:
         return cls(inputs, outputs)
 
     def with_optional(self, inputs: Mapping[str, Declared], shared: bool = False) -> Signature:
-        """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
+        """The signature with additional inputs that are passed by name; with `shared`, all states share them."""
         bundles = {name: declaration for name, declaration in inputs.items() if isinstance(declaration, Bundle)}
         inputs = expand_bundles(inputs)
         groups = {name: group for name, declaration in inputs.items() if (group := as_group(declaration)) is not None}
         if shared and groups:
-            raise SignatureError(f"{min(groups)!r} is a structure: its fields are shared by Input(…, shared=True).")
+            raise SignatureError(
+                f"{min(groups)!r} is a structure, which cannot be shared; declare its fields by Input(…, shared=True)."
+            )
         fields = {
             field_name(name, field): declaration
             for name, group in groups.items()
             for field, declaration in group.inputs.items()
         }
-        # Fields take the place of their group; shared ones come last, as all shared inputs do.
+        # Fields replace their group; shared fields come last, like all shared inputs.
         shapes: dict[str, Any] = {}
         for name, declaration in inputs.items():
             shapes |= (
                 {k: x for k, x in fields.items() if k.startswith(f"{name}.")} if name in groups else {name: declaration}
             )
-        last = {name for name, declaration in fields.items() if declaration.shared}
+        shared_fields = {name for name, declaration in fields.items() if declaration.shared}
         parsed, declared = dict(self.optional), dict(self.declared)
-        for name in sorted(shapes, key=last.__contains__):
+        for name in sorted(shapes, key=shared_fields.__contains__):
             declaration = shapes[name]
             core = declaration
             if isinstance(declaration, Input):
@@ -92,11 +100,11 @@ class Signature:
                     f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.", code="bad-signature"
                 )
             parsed[name] = _core(core)
-        together = self.shared | (set(inputs) if shared else last)
+        all_shared = self.shared | (set(inputs) if shared else shared_fields)
         return replace(
             self,
             optional=parsed,
-            shared=together,
+            shared=all_shared,
             declared=declared,
             groups={**self.groups, **groups},
             bundles={**self.bundles, **bundles},
@@ -105,7 +113,7 @@ class Signature:
     def resolve(
         self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
     ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-        """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
+        """Inputs, with those in `optional` last, and outputs with the model's sizes; `names` are those of arrays."""
         cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
         inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
         outputs = tuple(Operand(output_name(k), _shape(c, model)) for k, c in enumerate(self.outputs))
@@ -126,7 +134,7 @@ def _shape(core: Core, model: Any) -> tuple[int, ...]:
 
 
 def hint(model: Any) -> str:
-    """What to do if somebody names a model instead of giving it."""
+    """A remedy for a call with the name of a model instead of a model; else an empty string."""
     is_name = isinstance(model, (str, PathLike))
     return f" A kernel takes the model itself: delassus.load({str(model)!r})." if is_name else ""
 
@@ -136,29 +144,29 @@ def _size(model: Any, name: str) -> int:
         size = operator.index(getattr(model, name))
     except AttributeError:
         raise SignatureError(
-            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{hint(model)}",
+            f"the signature has the size {name!r}, but {type(model).__name__} has no such attribute.{hint(model)}",
             code="bad-signature",
         ) from None
     except TypeError:
         raise SignatureError(
-            f"the size {name!r} is {getattr(model, name)!r} on this model, and must be an integer.",
+            f"the size {name!r} of this model is {getattr(model, name)!r}; it must be an integer.",
             code="bad-signature",
         ) from None
     if size < 0:
         raise SignatureError(
-            f"the size {name!r} is {size} on this model, and must not be negative.", code="bad-signature"
+            f"the size {name!r} of this model is {size}; it must not be negative.", code="bad-signature"
         )
     return size
 
 
 def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """The name of the model, those of the arrays, and the keywords with their defaults, fields of bundles by theirs."""
+    """The name of the model, the names of the arrays, and keywords with defaults; bundles are replaced by fields."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_keyword = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     if len(positional) + len(by_keyword) != len(parameters):
         raise SignatureError(
-            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible.",
+            f"{function.__name__}: a kernel has a fixed number of arrays; replace *args and **kwargs by parameters.",
             code="bad-signature",
         )
     keywords = _expand_defaults(function.__name__, [p.name for p in positional], by_keyword, signature.bundles)
@@ -193,14 +201,14 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
 def _expand_defaults(
     function: str, positional: list[str], parameters: list[inspect.Parameter], bundles: Mapping[str, Bundle]
 ) -> dict[str, Any]:
-    """Keyword-only parameters with their defaults, the fields of bundles in their places."""
+    """Keyword-only parameters with their defaults; bundles are replaced by their fields."""
     keywords: dict[str, Any] = {}
     for parameter in parameters:
         name, bundle = parameter.name, bundles.get(parameter.name)
         fields = {name: parameter.default} if bundle is None else bundle.defaults
-        twice = next((field for field in fields if field in keywords or field in positional), None)
-        if twice is not None:
-            raise SignatureError(f"{function}: the name {twice!r} stands for two parameters: name one differently.")
+        duplicate = next((field for field in fields if field in keywords or field in positional), None)
+        if duplicate is not None:
+            raise SignatureError(f"{function}: two parameters have the name {duplicate!r}: rename one of them.")
         if bundle is not None and parameter.default not in (inspect.Parameter.empty, bundle.kind()):
             raise SignatureError(
                 f"{function}: the default of {name!r} is {parameter.default!r}; it must be "
@@ -214,7 +222,7 @@ def _expand_defaults(
 
 
 def _check_default(function: str, name: str, group: Group, default: Any) -> None:
-    """Raise unless the parameter of a structure has no default, or the one that the structure has by itself."""
+    """Raise an error if the default of a structure's parameter differs from the structure without arguments."""
     if default in (None, inspect.Parameter.empty):
         return
     if not isinstance(default, group.kind) or group.nondefault_fields(default):
@@ -224,24 +232,25 @@ def _check_default(function: str, name: str, group: Group, default: Any) -> None
         )
 
 
-def default_of(function: str, signature: Signature, name: str, own: Any) -> Any:
-    """What an optional input is where it is not given, `own` being the default of its parameter;
-    `inspect.Parameter.empty` if it has to be given."""
+def default_of(function: str, signature: Signature, name: str, parameter_default: Any) -> Any:
+    """The default of an optional input, from its declaration or its parameter; `inspect.Parameter.empty` if it is
+    required."""
     if "." in name:
         return signature.declared[name].default
     nothing = inspect.Parameter.empty
     declared = signature.declared[name].default if name in signature.declared else nothing
-    if own is nothing:
+    if parameter_default is nothing:
         if declared is nothing and name not in signature.shared:
             raise SignatureError(
-                f"{function}: the optional input {name!r} needs a default: None where the function does "
-                "without it, or numbers.",
+                f"{function}: the optional input {name!r} needs a default: None if the function works without it, "
+                "or numbers.",
                 code="bad-signature",
             )
         return declared
-    if declared is not nothing and declared is not None and declared != own:
+    if declared is not nothing and declared is not None and declared != parameter_default:
         raise SignatureError(
-            f"{function}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one.",
+            f"{function}: the optional input {name!r} has two defaults, {parameter_default!r} and {declared!r}: remove "
+            "one of them.",
             code="bad-signature",
         )
-    return own
+    return parameter_default

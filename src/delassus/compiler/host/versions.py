@@ -41,7 +41,7 @@ class Versions:
 
     Attributes:
         built: Versions by key.
-        recent: Fast path: known calls, by the identity of the model and the other arguments.
+        recent: Fast path: plans of calls, by the identity of the model and the form of the other arguments.
     """
 
     def __init__(self) -> None:
@@ -62,12 +62,12 @@ class Versions:
         return version.compiled
 
     def of_program(self, digest: str, target: Target) -> Compiled | None:
-        """The version with the same program, created for a key that differs only in what the function does not read."""
+        """The version with the same program; its key differs only in data that the function does not read."""
         versions = (version.compiled for version in self.built.values())
         return next((c for c in versions if (c.program, c.target) == (digest, target)), None)
 
     def remember(self, key: Hashable, call: CallPlan) -> None:
-        """Make a version known by the identity of its model."""
+        """Store the plan of calls of one form, for the fast path."""
         if len(self.recent) >= RECENT:
             self.recent.clear()
         self.recent[key] = call
@@ -90,7 +90,7 @@ _kernels: WeakSet[Versions] = WeakSet()
 
 
 def _make_room() -> None:
-    """Drop the least recently used versions, until the rest is within the limit; the last one stays."""
+    """Drop the least recently used versions until the others are within the limit; the last one is always kept."""
     for kernel in _kernels:
         kernel.recent.clear()
     versions = [version for kernel in _kernels for version in kernel.built.values()]
@@ -103,7 +103,7 @@ def _make_room() -> None:
         oldest = version.used
     for kernel in _kernels:
         if any(version.used < oldest for version in kernel.built.values()):
-            # Not by deleting keys: a model that changed meanwhile is not found by its key any more.
+            # Keys are not deleted one by one: the hash of a model that has changed no longer agrees with its key.
             kernel.built = {key: version for key, version in kernel.built.items() if version.used >= oldest}
 
 
@@ -118,7 +118,7 @@ def kernel_memory(limit: int | None = None) -> int:
     """
     if limit is not None:
         if not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 0:
-            raise ValueError(f"the memory of kernels is a number of bytes, 0 or more, not {limit!r}.")
+            raise ValueError(f"the memory of kernels is {limit!r}; it must be a number of bytes, 0 or more.")
         with compiling:
             _bound.bytes = int(limit)
             _make_room()

@@ -29,12 +29,12 @@ from delassus.compiler.tracing.trace import suspend_trace
 
 _MEMORY_OF_ANY: Final = 128 * 1024
 _MEMORY_PER_BYTE: Final = 3
-"""What a kernel takes of memory: LLVM's tables around its code, its model and the key it is found by; and for each byte
-of object code that byte, its copy in place, and what LLVM remembers of both. Measured, and no more than an estimate."""
+"""An estimate of the memory of a kernel, from measurements: a constant for its model, its key and LLVM's tables, and a
+multiple of its object code, which is loaded as a copy and has further data in LLVM."""
 
 
 class Widths:
-    """The code of one kernel; `memory` is about how many bytes it takes."""
+    """The code of one kernel; `memory` is an estimate of its size [bytes]."""
 
     def __init__(
         self,
@@ -45,18 +45,18 @@ class Widths:
         plan: Callable[[], Schedule],
         quick_first: bool = True,
     ) -> None:
-        """`plan` gives the schedule of the program with that digest, if the disk cache does not have its code; with
-        `quick_first`, large kernels are compiled quickly before they are optimized."""
+        """`plan` returns the schedule of the program, for code that is not in the disk cache. With `quick_first`, large
+        kernels are compiled quickly before they are optimized."""
         self.memory = _MEMORY_OF_ANY
         self._name, self._digest, self._target, self._descriptor = name, digest, target, descriptor
-        self._stored = cache.directory() is not None  # that was decided when the kernel was built
+        self._stored = cache.directory() is not None  # as it was when the kernel was built
         self._plan: Callable[[], Schedule] | None = plan
         self._quick = quick_target(target) if quick_first else target
-        self._unplanned = 0  # optimizations that wait, and have to make their template
-        self._kept = b""  # the template, once it was made, and as long as it may be needed again
+        self._unplanned = 0  # pending optimizations without a template
+        self._kept = b""  # the template as bytes, once it exists, and as long as it may be used again
 
     def need(self, many: bool) -> None:
-        """Make the code for single states, or for many, unless it is there."""
+        """Compile or load the code for single states, or with `many` for batches, if it is missing."""
         many = many and self._target.lanes > 1
         if not self._descriptor.has(many):
             with native.compiling:
@@ -99,14 +99,14 @@ class Widths:
                 self._keep(None)
 
     def _keep(self, template: Template | None) -> None:
-        """Keep what code can be made of as long as some is missing."""
-        before = len(self._kept)
+        """Keep the template as long as code is missing."""
+        old_size = len(self._kept)
         if all(map(self._descriptor.has, {False, self._target.lanes > 1})) and not self._unplanned:
             self._plan, self._kept = None, b""
         elif template is not None and not self._kept:
             self._kept = zlib.compress(pickle.dumps(template), 1)
             self._plan = None
-        self.memory += len(self._kept) - before
+        self.memory += len(self._kept) - old_size
 
     def _install(self, many: bool, objects: list[bytes]) -> None:
         code = native.load(objects, self._target)
@@ -114,7 +114,7 @@ class Widths:
         self.memory += _MEMORY_PER_BYTE * code.size
 
     def _template(self) -> Template:
-        """The text of the code, made or kept."""
+        """The text of the code, new or stored."""
         plan = self._plan
         if plan is None:
             template: Template = pickle.loads(zlib.decompress(self._kept))
@@ -126,7 +126,7 @@ class Widths:
         return self._target.lanes if many else 1
 
     def _caching(self) -> AbstractContextManager[None]:
-        """Load and store code if that was allowed when the kernel was built."""
+        """Use the disk cache only if it was enabled when the kernel was built."""
         return nullcontext() if self._stored else cache.disable_cache()
 
     def _load(self, many: bool, target: Target) -> list[bytes] | None:
@@ -148,6 +148,6 @@ def _object_key(digest: str, target: Target, lanes: int) -> str:
 
 
 def cache_key(*parts: Any) -> str:
-    """The name of something in the disk cache that depends on the sources of this package, too."""
+    """The key of an entry in the disk cache; it also depends on the sources of this package."""
     versions = (source_digest(), native.VERSION)
     return hashlib.sha256(repr((versions, *parts)).encode()).hexdigest()

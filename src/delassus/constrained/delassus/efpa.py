@@ -5,9 +5,9 @@ joint; outward, the joints respond with accelerations,
 
     K_π = X (K - W u),  u = Sᵀ K;      a_i = X a_π + S (D⁻¹ u_r - Wᵀ X a_π),
 
-W = A S D⁻¹ of the articulated-body recursion. The response of row s to r follows at the last link z on the path of s
-that r moves, G_sr = K_s(z) · a_r(z). O(n + m d + m²) operations for depth d. Choose it for few rows, or for rows that
-are far apart; `pv_osim` saves the outward sweep.
+with W = A S D⁻¹ of the articulated-body recursion. Let z be the outermost link on the path of row s that also moves by
+a force on row r. The response of s to r is G_sr = K_s(z) · a_r(z). O(n + m d + m²) operations for depth d. Choose it
+for few rows, or for rows that are far apart; `pv_osim` needs no outward sweep.
 
 Reference: P. Wensing, R. Featherstone, D. Orin, A reduced-order recursive algorithm for the computation of the
 operational-space inertia matrix (2012).
@@ -28,19 +28,19 @@ from delassus.model.parts import WORLD
 def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that was factored by the elimination of the tree."""
     tree = body.tree
-    travelled: list[dict[int, Pair]] = []  # by piece: its force on each link of its path
+    path_forces: list[dict[int, Pair]] = []  # by piece: its force on each link of its path
     u: list[dict[int, Any]] = [{} for _ in range(m)]  # by row: its force at each joint
     for piece in pieces:
         force, driven, path = piece.force, piece.driven, {}
         for i in reversed(tree.path(piece.link)):
             path[i] = force
-            share, force = body.inward(i, *force, driven)
-            u[piece.row][i] = u[piece.row][i] + share if i in u[piece.row] else share
+            joint_force, force = body.inward(i, *force, driven)
+            u[piece.row][i] = u[piece.row][i] + joint_force if i in u[piece.row] else joint_force
             driven = None
-        travelled.append(path)
-    responses = [_answer(body, shares) for shares in u]
+        path_forces.append(path)
+    responses = [_accelerations(body, joint_forces) for joint_forces in u]
     G = np.zeros((m, m))
-    for piece, path in zip(pieces, travelled, strict=True):
+    for piece, path in zip(pieces, path_forces, strict=True):
         for r in range(piece.row + 1):
             joint, motion = responses[r]
             z = next((i for i in path if i in motion), None)  # from the piece inward
@@ -53,8 +53,8 @@ def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     return G
 
 
-def _answer(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Pair]]:
-    """Accelerations of joints and links from forces at joints, whose carriers are all included."""
+def _accelerations(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Pair]]:
+    """Accelerations of joints and links from forces u at joints, by link; u must include all ancestors."""
     joint: dict[int, Any] = {}
     motion: dict[int, Pair] = {WORLD: ZERO}
     for i in sorted(u):

@@ -22,7 +22,7 @@ from delassus.contact.systems.protocol import MATRIX, PYRAMIDS, TRACED
 from delassus.contact.systems.scaled import Scaled, enormous, shape_of
 
 _ATTEMPTS: Final = 3
-"""Covering vectors and tolerances of ties for successive attempts, if rounding misleads the first."""
+"""Number of attempts, with different covering vectors and tolerances of ties, in case one fails by rounding errors."""
 
 PYRAMID_SYSTEM: Final = frozenset({TRACED, MATRIX, PYRAMIDS})
 """Capabilities of a linear complementarity problem."""
@@ -102,22 +102,22 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
         return none, np.array(0.0), np.array(False)
     covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(lcp.M), 0.1))])
 
-    def attempt(last: _Attempts) -> _Attempts:
-        best, error, rays, pivots, k = last
+    def attempt(attempts: _Attempts) -> _Attempts:
+        best, error, rays, pivots, k = attempts
         result = lemke(lcp.M, lcp.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - pivots)
         impulse = lcp.impulse(result.z)
         new = problem.error(impulse)
         better = new < error
         rays = rays + np.where(result.ray, 1.0, 0.0)
-        better_of = np.where(better, impulse, best), np.where(better, new, error)
-        return _Attempts(*better_of, rays, pivots + result.pivots, k + 1.0)
+        best, error = np.where(better, impulse, best), np.where(better, new, error)
+        return _Attempts(best, error, rays, pivots + result.pivots, k + 1.0)
 
-    def goes_on(last: _Attempts) -> Any:
-        return (last.error > goal) & (last.pivots < most) & (last.number < _ATTEMPTS - 0.5)
+    def goes_on(attempts: _Attempts) -> Any:
+        return (attempts.error > goal) & (attempts.pivots < most) & (attempts.number < _ATTEMPTS - 0.5)
 
     start = _Attempts(none, problem.error(none), np.array(0.0), np.array(0.0), np.array(0.0))
-    last: _Attempts = while_loop(goes_on, attempt, start, _ATTEMPTS)
-    return last.impulse, last.pivots, last.rays > _ATTEMPTS - 0.5
+    attempts: _Attempts = while_loop(goes_on, attempt, start, _ATTEMPTS)
+    return attempts.impulse, attempts.pivots, attempts.rays > _ATTEMPTS - 0.5
 
 
 @register_solver("dantzig", needs=PYRAMID_SYSTEM, laws=("lcp",))

@@ -1,9 +1,9 @@
-"""Solves with the sparse factors of M, column by column in loops, for matrices of the same sparsity.
+"""Solves with the sparse factors of M, for right-hand sides with the sparsity of M, column by column.
 
-A column of such a matrix B is zero but for the joints that carry its joint and those that its joint carries: so is
-U⁻¹ B, and only U⁻ᵀ fills it. Columns along a limb have the same zeros, so they are the same code: a `map` over the
-columns of each limb. For n right-hand sides, O(n d²) operations for U⁻¹ and n times those of U for U⁻ᵀ, where a product
-with M⁻¹ takes n times those of B, which has twice as many numbers as U.
+In column j of such a matrix B, only the rows of ancestors and descendants of joint j are nonzero. U⁻¹ B has the same
+sparsity, and U⁻ᵀ fills it in. The columns of a limb have the same zeros and share code: a `map` over these columns.
+For n right-hand sides, U⁻¹ takes O(n d²) operations and U⁻ᵀ n times the nonzeros of U. A product with M⁻¹ would take n
+times the nonzeros of B, which are twice as many.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ def accelerations_by(above: list[list[int]], U: Any, D: Any, by_q: Any, by_v: An
     """
     n, D_inv = len(above), 1.0 / D
     of_q, of_v, lower = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-    # From the tips inwards: what a column leaves open above its limb is then mirrored from the columns that follow.
+    # From the tips inwards: rows above the limb of a column are then mirrored from the columns that follow.
     for columns, rows in reversed(limbs(above)):
         solve = _solver(above, U, np.stack([-D_inv, -D_inv, D_inv], axis=1), columns, rows)
         derivatives = map(solve, by_q[rows][:, columns].T, by_v[rows][:, columns].T, np.eye(len(columns)))
@@ -32,9 +32,9 @@ def accelerations_by(above: list[list[int]], U: Any, D: Any, by_q: Any, by_v: An
 
 
 def _solver(above: list[list[int]], U: Any, scale: Any, columns: list[int], rows: list[int]) -> Any:
-    """The function of one column of by_q and by_v, in its rows, and of a unit matrix, in its limb."""
+    """The solve for one column of by_q and of by_v, as their `rows`, and of the unit matrix, as its `columns`."""
     n = len(above)
-    below = set(range(columns[0], n))  # the rows of M⁻¹ that are needed, and those that they need
+    below = set(range(columns[0], n))  # the rows of M⁻¹ that are results, and the rows that these depend on
     for k in reversed(range(n)):
         below |= set(above[k]) if k in below else set()
 
@@ -56,10 +56,11 @@ def _solver(above: list[list[int]], U: Any, scale: Any, columns: list[int], rows
 
 
 def limbs(above: list[list[int]]) -> list[tuple[list[int], list[int]]]:
-    """The columns of a matrix with the sparsity of M in groups, each with the rows that U⁻¹ can leave in them.
+    """Groups of columns that share code, for a matrix with the sparsity of M; each with the nonzero rows after U⁻¹.
 
-    Columns with the same rows are a group. One that follows another, and whose rows are among those of that one, joins
-    it if it has nearly as many: as a finger does that continues an arm, where code for itself would cost more.
+    Columns with the same rows are a group. A column whose rows are a subset of those of the group before joins it if
+    the group has at most `SIMILAR` times as many. An example is a finger that continues an arm: a group of its own
+    would need code of its own.
     """
     groups: list[tuple[list[int], set[int]]] = []
     for j in range(len(above)):
@@ -75,7 +76,7 @@ def limbs(above: list[list[int]]) -> list[tuple[list[int], list[int]]]:
 
 
 def outward(above: list[list[int]], U: Any, b: Any) -> Any:
-    """U⁻ᵀ b (n,), as `forward` of `factor`, for the body of a loop.
+    """U⁻ᵀ b (n,), like `forward` of `factor`, for the body of a loop.
 
     Sums start with the terms that were computed first, so that the processor does not wait for the latest ones.
     """

@@ -97,7 +97,7 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
     R_base, p_base = poses_of(tree, q)[path[0]].compose(np.array(np.eye(3)), np.zeros(3))
 
     def to_reference(x: Any) -> Any:
-        """A motion in the base's frame, in the reference."""
+        """Transform a motion from the base's frame to the reference."""
         if reference == "WORLD":
             return motion_to_parent(R_base, p_base, x)
         local = motion_to_child(R, p, x)
@@ -117,25 +117,25 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
             [np.cross(turning, at_target[:3]), np.cross(turning, at_target[3:])]
         )
 
-    last = moving[at]
+    target = moving[at]
     for j in path:
         link, m = tree.links[j], moving[j]
         for k in range(link.motion.nv):
             s, column = m.S[:, k], link.v + k
             V = motion_cross(m.v_parent, s)
-            A_q = motion_cross(m.a_parent, s) + motion_cross(V, last.v - m.v_parent)
-            A_v = motion_cross(s, last.v - m.v - m.v_parent)
+            A_q = motion_cross(m.a_parent, s) + motion_cross(V, target.v - m.v_parent)
+            A_v = motion_cross(s, target.v - m.v - m.v_parent)
             for total, change in (
-                (v_by_q, apparent_change(V, s, last.v)),
+                (v_by_q, apparent_change(V, s, target.v)),
                 (jacobian, to_reference(s)),
-                (a_by_q, apparent_change(A_q, s, last.a)),
+                (a_by_q, apparent_change(A_q, s, target.a)),
                 (a_by_v, to_reference(A_v)),
             ):
                 total[:, column] = total[:, column] + (change if link.ratio == 1.0 else link.ratio * change)
-    return _Derivatives(to_reference(last.v), v_by_q, jacobian, a_by_q, a_by_v)
+    return _Derivatives(to_reference(target.v), v_by_q, jacobian, a_by_q, a_by_v)
 
 
-def _of_point(v: Any, by: Any, v_by: Any) -> Any:
-    """The derivative of the linear part of an acceleration plus ω × v, in columns, above that of the angular part."""
-    lin = [by[:3, k] + np.cross(v_by[3:, k], v[:3]) + np.cross(v[3:], v_by[:3, k]) for k in range(by.shape[1])]
-    return np.concatenate([np.stack(lin, axis=1), by[3:]])
+def _of_point(v: Any, a_by: Any, v_by: Any) -> Any:
+    """Derivatives (6, n) of a classical acceleration, a_lin + ω × v and α, from those of a spatial one."""
+    lin = [a_by[:3, k] + np.cross(v_by[3:, k], v[:3]) + np.cross(v[3:], v_by[:3, k]) for k in range(a_by.shape[1])]
+    return np.concatenate([np.stack(lin, axis=1), a_by[3:]])

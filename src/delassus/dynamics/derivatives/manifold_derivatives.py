@@ -1,10 +1,10 @@
-"""Derivatives of `integrate` and `difference` in tangent vectors.
+"""Derivatives of `integrate` and `difference` along tangent vectors, as Pinocchio's dIntegrate and dDifference.
 
-`integrate(q ⊕ δ, v) ≈ integrate(q, v) ⊕ (∂/∂q δ)`, where ⊕ is `integrate` itself, and so on: one row and one column for
-each velocity, in blocks, one for each joint. With exp(v) for where a joint moves to, ∂/∂q is the adjoint of exp(-v) and
-∂/∂v the right Jacobian J of exp; for v = log(q₀⁻¹ q₁), ∂v/∂q₁ is J(v)⁻¹ and ∂v/∂q₀ is -J(-v)⁻¹. Spherical and planar
-motions are parts of spatial ones, and so are their blocks. As Pinocchio's dIntegrate and dDifference. Reference:
-J. Solà, J. Deray, D. Atchuthan, A micro Lie theory for state estimation in robotics (2018).
+`integrate(q ⊕ δ, v) ≈ integrate(q, v) ⊕ (∂/∂q δ)`, where ⊕ is `integrate` itself, and likewise for the others. The
+matrices are (nv, nv) with one diagonal block for each joint. For the displacement exp(v) of a joint, ∂/∂q is the
+adjoint of exp(-v), and ∂/∂v is the right Jacobian J of exp. For v = log(q₀⁻¹ q₁), ∂v/∂q₁ is J(v)⁻¹ and ∂v/∂q₀ is
+-J(-v)⁻¹. Blocks of spherical and planar motions are submatrices of those of SE(3). Reference: J. Solà, J. Deray,
+D. Atchuthan, A micro Lie theory for state estimation in robotics (2018).
 """
 
 from collections.abc import Callable
@@ -61,14 +61,14 @@ def rates_along(model: Model, displacement: Any, v: Any) -> Any:
 
 
 def _adjoint_after_twist(twist: Any) -> Any:
-    """The adjoint (6, 6) of exp(-twist): a motion before the move along a twist, as one after it."""
+    """The adjoint (6, 6) of exp(-twist): it transforms motions to the frame displaced along the twist."""
     return adjoint(*placement_exp(-twist))
 
 
 def _blocks(model: Model, v: Any, of_twist: Callable[[Any], Any]) -> Any:
-    """A matrix (nv, nv) of a block for each joint: the part of a function of twists that the joint's directions have.
+    """A block-diagonal matrix (nv, nv): for each joint, the rows and columns of `of_twist` in its directions.
 
-    Where a joint moves along straight coordinates, exp is the identity, and so are adjoint and Jacobian, but for signs.
+    For Euclidean coordinates exp is the identity, and so are adjoint and Jacobian, up to the sign.
     """
     A = np.zeros((model.nv, model.nv))
     straight = of_twist(np.zeros(6))

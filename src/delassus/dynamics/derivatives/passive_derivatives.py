@@ -48,11 +48,11 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
                 for j, column in enumerate(at):
                     by_q[row, column] = block[i, j]
     check_tendons(model)
-    turning = []
+    spatial_tendons = []
     for described in elastic_tendons(model):
         tendon = tendon_state(model, described, q, v)
         r = tendon.moment_arms
-        turning += [] if described.terms else [described]
+        spatial_tendons += [] if described.terms else [described]
         for i in tendon.dofs:
             for j in tendon.dofs:
                 if described.terms:
@@ -60,25 +60,25 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
                 by_v[i, j] = by_v[i, j] - tendon.damping * (r[i] * r[j])
     is_immersed = model.medium.is_felt
     if is_immersed:
-        by_v = by_v + jacobian(lambda q_moved: fluid_forces(model, q, q_moved))(v)
-    if turning or is_immersed or is_compensated(model):
+        by_v = by_v + jacobian(lambda velocity: fluid_forces(model, q, velocity))(v)
+    if spatial_tendons or is_immersed or is_compensated(model):
 
-        def elsewhere(step: Any) -> Any:
+        def forces_after(step: Any) -> Any:
             q_moved = q + coordinate_rates(model, q, step)
             total = compensation_forces(model, q_moved)
             if is_immersed:
                 total = total + fluid_forces(model, q_moved, v)
-            for described in turning:
+            for described in spatial_tendons:
                 tendon = tendon_state(model, described, q_moved, v)
                 total = tendon.add_force(total, tendon.force)
             return total
 
-        by_q = by_q + jacobian(elsewhere)(np.zeros(model.nv))
+        by_q = by_q + jacobian(forces_after)(np.zeros(model.nv))
     return by_q, by_v
 
 
 def _block(model: Model, q: Any, at: list[int]) -> Any:
-    """The part of ∂f/∂q (n, n) of a joint's own spring, for velocities that follow each other; no tendon moves it."""
+    """The block (n, n) of ∂f/∂q of a joint's spring, for the joint's velocities `at`, without tendons."""
 
     def force(step: Any) -> Any:
         padded = np.zeros(model.nv)

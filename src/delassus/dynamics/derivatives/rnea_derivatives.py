@@ -1,20 +1,21 @@
 """Derivatives of inverse dynamics with respect to configuration, velocity and acceleration.
 
-The derivative with respect to q is along tangent vectors, q ⊕ δ as `integrate` moves: one column per velocity. If
-a joint moves by s δ (s a column of its S, in a frame that stands still), all that it carries moves along, and beyond
-that its velocities and accelerations change by V = v_π × s and A_q = a_π × s + v_π × V, where π is the parent. A change
-of the joint's velocity changes accelerations by A_v = v_i × s + V. So, with the inertia Y and the matrix B of
-everything that a joint carries, the force through it changes by
+The derivative with respect to q is along tangent vectors, q ⊕ δ with ⊕ = `integrate`: one column per velocity. Let s be
+a column of the motion subspace S of joint i, in a fixed frame, and π the parent. A displacement s δ of the joint moves
+its subtree as a rigid body. Relative to this motion, velocities and accelerations of the subtree change by V = v_π × s
+and A_q = a_π × s + v_π × V. A change of the joint's velocity changes accelerations by A_v = v_i × s + V. With the
+inertia Y and the matrix B of the subtree, the force through the joint changes by
 
-    F_q = Y A_q + B V,    F_v = Y A_v + B s,    F_a = Y s,
+    F_q = Y A_q + B V,    F_v = Y A_v + B s,    F_a = Y s.
 
-which joints further in feel as S_jᵀ F (F_q with s ×* f added, as the force f itself moves along), and joints k further
-out, with their own Y and B, as s_kᵀ (Y A + B V). O(n d) operations for depth d. References: J. Carpentier, N. Mansard,
-Analytical derivatives of rigid body dynamics algorithms (2018); S. Singh, R. Russell, P. Wensing, Efficient analytical
-derivatives of rigid-body dynamics using spatial vector algebra (2022).
+The torque of an ancestor j changes by S_jᵀ F, where F_q has the additional term s ×* f for the rotation of the force f.
+The torque of a descendant k changes by s_kᵀ (Y A + B V) with the Y and B of k's subtree. O(n d) operations for depth d.
+References: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics algorithms (2018); S. Singh,
+R. Russell, P. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra (2022).
 
 B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a particle of velocity u it is the Coriolis force
-2 m ω_x × u, whatever the linear part of x; so B is a linear momentum P and the matrix K = Σ m u rᵀ: twelve numbers.
+2 m ω_x × u, which does not depend on the linear part of x. So B is determined by twelve numbers: the linear momentum P
+and the matrix K = Σ m u rᵀ.
 """
 
 from typing import Any
@@ -55,13 +56,13 @@ def rnea_derivatives(
 def torque_derivatives(
     model: Model, q: Any, v: Any, a: Any, *, forces: Any = None, falling: bool = True
 ) -> tuple[Any, Any, Any]:
-    """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
+    """`rnea_derivatives` as a part of other kernels; gravity is included if `falling`."""
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
     composites = [_body(link, moving[i]) for i, link in enumerate(links)]
-    for i, external in external_in_base(tree, moving, forces):  # they move along with the bodies, as all of f does
-        *others, f = composites[i]
-        composites[i] = (*others, f - external)
+    for i, external in external_in_base(tree, moving, forces):  # fixed in the bodies, as all of f
+        *inertial_terms, f = composites[i]
+        composites[i] = (*inertial_terms, f - external)
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
     M = np.array(np.diag(np.array(model_armature(model))))
@@ -106,11 +107,11 @@ def _A_v(link: Link, m: Moving, s: Any) -> Any:
 
 
 def _columns(change: Any, link: Link, m: Moving) -> Any:
-    """A change for every column of S, (6, n)."""
+    """`change` for every column of S, (6, n)."""
     return np.stack([change(link, m, m.S[:, k]) for k in range(link.motion.nv)], axis=1)
 
 
 def _body(link: Link, m: Moving) -> tuple[Any, ...]:
-    """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
+    """The quantities of a link that are summed over subtrees: mass, moments h and J, momentum P, K, and the force f."""
     mass, h, J, P, K = moving_body(link, m)
     return mass, h, J, P, K, body_force(mass, h, J, m)

@@ -2,7 +2,7 @@
 
 Solves M(q) a + c(q, v) = tau + Σ Jᵀ f_ext for a, without forming M, in O(n) operations: the method of choice for
 forward dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames,
-with spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
+with spatial vectors split into linear and angular parts and the articulated inertia into blocks (see `poses`).
 
 With mimic joints, several joints share a coordinate and may be in different branches, so the recursion does not apply.
 For such models, M is formed, and its sparse factors solve for a.
@@ -52,16 +52,16 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
     # Outward: velocities, and velocity-product accelerations b.
     velocity, b = link_velocities(tree, poses, joint_motions(tree, v))
 
-    # Inward: articulated inertias A and bias forces p, felt through each joint and carried to the parent.
+    # Inward: articulated inertias A and bias forces p, transmitted to the parent through each joint.
     inward = Inward.of(tree, poses, velocity, b)
     for i, (f, n) in external_forces(tree, forces):
         inward.p[i] = (inward.p[i][0] - f, inward.p[i][1] - n)
     joints: list[Any] = [None] * len(links)
-    push: list[Any] = [None] * len(links)  # D⁻¹ u
+    driven_acceleration: list[Any] = [None] * len(links)  # D⁻¹ u
     for i, link in reversed(list(enumerate(links))):
         joints[i] = free_joint(link, inward.A[i])
         u = joints[i].force(tau, inward.p[i])
-        push[i] = joints[i].push(u)
+        driven_acceleration[i] = joints[i].push(u)
         inward.hand_on(i, joints[i], u)
 
     # Outward: accelerations.
@@ -69,6 +69,6 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
     result = np.zeros(model.nv)
     for i, link in enumerate(links):
         a = propagate_acceleration(poses[i], acceleration[link.parent], b[i])
-        joint_acceleration = result[joints[i].at] = joints[i].answer(push[i], a)
+        joint_acceleration = result[joints[i].at] = joints[i].answer(driven_acceleration[i], a)
         acceleration[i] = joints[i].accelerate(a, joint_acceleration)
     return result

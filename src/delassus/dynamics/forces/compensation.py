@@ -35,14 +35,14 @@ def compensation_forces(model: Model, q: Any) -> Any:
 
 
 def compensation_energy(model: Model, q: Any) -> Any:
-    """Σ m g·c [J]: against that of the weight."""
+    """Σ m g·c [J]: its sign is opposite to that of the potential energy of the compensated masses."""
     tree = links_of(model)
     points = _compensation_points(model, tree, world_poses(tree, q))
     return sum((mass * (np.array(tree.gravity) @ point) for mass, _, point in points), np.array(0.0))
 
 
 def _compensation_points(model: Model, tree: Any, world: Any) -> list[tuple[float, int, Any]]:
-    """Masses [kg], the links that have them, and where they are in the world [m]."""
+    """Compensated masses [kg], their links, and their positions in the world [m]."""
     result = []
     for k, joint in enumerate(model.joints):
         if joint.gravity_compensation:

@@ -1,14 +1,14 @@
 """Forces of a medium on bodies, as MuJoCo computes them: passive forces that depend on velocities.
 
-With the velocity v and the angular velocity ω of a shape against the medium, in the shape's axes, the density ρ and the
-viscosity μ, a box with sides b feels along each axis i, with j and k the others,
+Let v and ω be the velocity and the angular velocity of a shape relative to the medium, in the shape's axes, ρ the
+density and μ the viscosity. Force and moment on a box with sides b are, along each axis i, with j and k the others,
 
     f_i = -3 π μ d v_i - ½ ρ b_j b_k |v_i| v_i
     n_i = -π μ d³ ω_i - 1/64 ρ b_i (b_j⁴ + b_k⁴) |ω_i| ω_i        d = (b_1 + b_2 + b_3) / 3
 
-and an ellipsoid the forces of added mass, lift and drag below. The medium is everywhere and exerts no buoyancy.
+Those on an ellipsoid are added mass, lift and drag, see `_ellipsoid`. The medium is everywhere and exerts no buoyancy.
 
-Cost: O(n d) for n shapes at depth d, some 150 operations for a box and 400 for an ellipsoid.
+Cost: O(n d) for n shapes at depth d, about 150 operations for a box and 400 for an ellipsoid.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from delassus.model.model import Model
 from delassus.model.parts import WORLD, ImmersedShape, Medium
 
 _LEAST: Final = 1e-15
-"""Denominators are no smaller."""
+"""The lower bound of denominators."""
 
 
 def fluid_forces(model: Model, q: Any, v: Any) -> Any:
-    """f (nv,) [N·m, N] of the medium of a model."""
+    """The generalized forces f (nv,) [N·m, N] of the medium of a model."""
     medium, tree, total = model.medium, links_of(model), np.zeros(model.nv)
     poses, wind = poses_of(tree, q), np.array(medium.wind)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))
@@ -60,7 +60,7 @@ def fluid_forces(model: Model, q: Any, v: Any) -> Any:
 
 
 def shape_force(medium: Medium, shape: ImmersedShape, lin: Any, ang: Any) -> Pair:
-    """Force (3,) [N] and moment (3,) [N·m] on a shape with a velocity against the medium, both in its axes."""
+    """Force (3,) [N] and moment (3,) [N·m] on a shape, from its velocity relative to the medium, all in its axes."""
     return (_ellipsoid if shape.coefficients else _box)(medium, shape, lin, ang)
 
 
@@ -70,15 +70,15 @@ def _sum(one: Pair | None, other: Pair) -> Pair:
 
 def _box(medium: Medium, shape: ImmersedShape, lin: Any, ang: Any) -> Pair:
     b = numpy.array(shape.lengths)
-    diameter, after, last = float(b.mean()), numpy.roll(b, -1), numpy.roll(b, -2)
-    viscous, area = 3.0 * pi * medium.viscosity * diameter, 0.5 * medium.density * after * last
+    diameter, b_j, b_k = float(b.mean()), numpy.roll(b, -1), numpy.roll(b, -2)
+    viscous, area = 3.0 * pi * medium.viscosity * diameter, 0.5 * medium.density * b_j * b_k
     turning = pi * medium.viscosity * diameter**3
-    moment = medium.density * b * (after**4 + last**4) / 64.0
+    moment = medium.density * b * (b_j**4 + b_k**4) / 64.0
     return -viscous * lin - area * np.abs(lin) * lin, -turning * ang - moment * np.abs(ang) * ang
 
 
 def _ellipsoid(medium: Medium, shape: ImmersedShape, lin: Any, ang: Any) -> Pair:
-    """Added mass, Magnus and Kutta lift, drag: Stokes' and that of blunt and slender bodies."""
+    """Force and moment on an ellipsoid: added mass, Magnus and Kutta lift, Stokes drag, blunt and slender drag."""
     blunt, slender, angular, kutta, magnus = shape.coefficients
     a, density = numpy.array(shape.lengths), medium.density
     _, middle, largest = numpy.sort(a)
@@ -106,5 +106,5 @@ def _ellipsoid(medium: Medium, shape: ImmersedShape, lin: Any, ang: Any) -> Pair
 
 
 def _length(x: Any) -> Any:
-    """|x|, with a derivative where x is zero."""
+    """|x|, with a finite derivative at x = 0."""
     return np.sqrt(np.maximum(x @ x, _LEAST**2))

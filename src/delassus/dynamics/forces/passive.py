@@ -33,9 +33,9 @@ from delassus.model.traced import array_of, has_nonzero
 def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     """-k δ(q) - d v (nv,) [N·m, N]: springs of stiffness k, stretched by δ, and viscous damping d. O(n).
 
-    δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
-    free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
-    pull these with their moment arms. A medium adds its drag and lift.
+    δ is the displacement of a joint from its rest position to q: the difference of coordinates; for rotations the
+    shortest rotation vector; for free and planar joints the displacement of the origin, in the body's axes, and the
+    rotation. Forces of tendons act on joints with their moment arms. A medium adds its drag and lift.
 
     >>> dl.dynamics.passive_forces(dl.load("pendulum"), [0.3], [0.0]).shape
     (1,)

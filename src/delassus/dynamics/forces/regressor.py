@@ -2,9 +2,9 @@
 
 tau = Y(q, v, a) π + armature · a, where π has ten numbers for each body: mass m, first moments m c (3,) and the
 rotational inertia about the origin of the body's frame, in the order I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, as Pinocchio
-has them. With the acceleration a of the body's origin as a point, relative to free fall, and B = α× + ω× ω× (see
-`rnea`), the force and the moment at the origin are f = m a + B (m c) and n = (m c) × a + I α + ω × I ω. Joints that
-carry the body feel Sᵀ of them. O(n d) blocks of ten for depth d.
+has them. With the classical acceleration a of the body's origin, relative to free fall, and B = α× + ω× ω× (see
+`rnea`), the force and the moment at the origin are f = m a + B (m c) and n = (m c) × a + I α + ω × I ω. The torques of
+the joints between the body and the root are Sᵀ (f, n). O(n d) blocks of ten for depth d.
 """
 
 from typing import Any, Final
@@ -55,20 +55,20 @@ def torque_regressor(model: Model, q: Traced, v: Traced, a: Traced) -> Floats:
 
 
 def _forces(link: Moving, placement: Placement) -> Any:
-    """The forces (6, 10) in the base's frame that the ten parameters of a body cost, one by one."""
+    """The forces (6, 10) in the base's frame that accelerate a body, for a unit of each of its ten parameters."""
     R, p = fixed_pose(placement).compose(link.R, link.p)
     omega, alpha = R.T @ link.v[3:], R.T @ link.a[3:]
     spatial = link.a[:3] + np.cross(link.v[3:], link.v[:3])  # of the body's point at the base's origin
     B = point_accelerations(omega, alpha)
     origin = R.T @ spatial + B @ (R.T @ p)
-    push = np.concatenate([origin[:, None], B], axis=1)
-    twist = np.concatenate([np.zeros((3, 1)), -skew(origin)], axis=1)
-    turns = []
+    local_forces = np.concatenate([origin[:, None], B], axis=1)
+    local_moments = np.concatenate([np.zeros((3, 1)), -skew(origin)], axis=1)
+    inertial_moments = []
     for i, j in INERTIAS:
         unit = numpy.zeros((3, 3))
         unit[i, j] = unit[j, i] = 1.0
-        turns.append(unit @ alpha + np.cross(omega, unit @ omega))
-    f = R @ push
-    n = R @ twist + np.stack([np.cross(p, f[:, k]) for k in range(4)], axis=1)
-    couples = R @ np.stack(turns, axis=1)
+        inertial_moments.append(unit @ alpha + np.cross(omega, unit @ omega))
+    f = R @ local_forces
+    n = R @ local_moments + np.stack([np.cross(p, f[:, k]) for k in range(4)], axis=1)
+    couples = R @ np.stack(inertial_moments, axis=1)
     return np.concatenate([np.concatenate([f, np.zeros((3, 6))], axis=1), np.concatenate([n, couples], axis=1)])

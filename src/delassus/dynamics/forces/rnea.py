@@ -1,10 +1,10 @@
 """The recursive Newton–Euler algorithm: inverse dynamics of a tree.
 
-Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dynamics. With a = 0 it gives the bias
-c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:
-J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with the
-acceleration of each link's origin as a point, which needs no linear velocities. A point at r from the origin has the
-acceleration a + B r, where B = α× + ω× ω× is used for the center of mass, for the moment and for all children.
+Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dynamics. For a = 0 this is the bias
+c(q, v) (Coriolis, centrifugal and gravity terms), for a = v = 0 the gravity terms alone. Reference:
+J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with
+classical accelerations a of link origins, which need no linear velocities. The acceleration of a point at r from the
+origin is a + B r with B = α× + ω× ω×. B is used for the center of mass, for the moment and for all children.
 """
 
 from typing import Any
@@ -67,8 +67,8 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
     f = _accelerating_forces(tree, poses, v, a)
-    for i, (wrench, twist) in external_forces(tree, forces):
-        f[i] = (f[i][0] - wrench, f[i][1] - twist)
+    for i, (external_force, external_moment) in external_forces(tree, forces):
+        f[i] = (f[i][0] - external_force, f[i][1] - external_moment)
 
     # Inward: forces through the joints.
     tau = np.array(a) * np.array(model_armature(model))
@@ -81,8 +81,7 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
 
 
 def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
-    """Force and moment, at the origin of each link and in its axes, that its parent exerts on the link and its
-    subtree."""
+    """Force and moment that its parent exerts on each link, at the origin of the link and in its axes."""
     poses = poses_of(tree, q)
     f = _accelerating_forces(tree, poses, v, a)
     for i, link in reversed(list(enumerate(tree.links))):
@@ -92,10 +91,10 @@ def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
 
 
 def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list[Pair]:
-    """Force and moment at the origin of each link that accelerate the link alone, against gravity."""
+    """Force and moment at the origin of each link that accelerate the link alone, and support its weight."""
     links = tree.links
 
-    # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
+    # Outward: angular velocities ω and accelerations α, accelerations of the origins; that of the world is -g.
     v_J, a_J = joint_motions(tree, v), joint_motions(tree, a)
     omega: list[Any] = []
     alpha: list[Any] = []
@@ -119,7 +118,7 @@ def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list
 
 
 def _propagate_motion(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
-    """ω, α and the acceleration of the child's origin, as if the joint did not move, in the child's axes."""
+    """ω, α and the acceleration of the child's origin for a joint at rest, in the child's axes."""
     *inner, mount = pose.steps
     origin = origin + B @ mount.p if isinstance(mount, ShiftStep) else origin
     for step in reversed(inner):

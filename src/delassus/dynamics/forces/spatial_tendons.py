@@ -1,10 +1,10 @@
 """Lengths and moment arms of tendons through sites and around shapes, MJCF's `spatial` tendons.
 
-A string passes points x₀, x₁, … of bodies, straight from one to the next. Its length is l = Σ |x_{k+1} - x_k|/d,
-where d is the divisor of the pulley before (1 without), and its rate l̇ = r·v with r = Σ (J_{k+1} - J_k)ᵀ e_k/d, e_k the
-direction of a segment. A pulley begins another branch. Where a string runs around a sphere or a cylinder, the points at
-which it meets and leaves the shape are points of the shape's body, and the way between them adds to the length alone
-(`wrapping`). O(n) for each site.
+The path of a tendon consists of straight segments between points x₀, x₁, … of bodies. Its length is
+l = Σ |x_{k+1} - x_k|/d, where d is the divisor of the preceding pulley (1 without one). Its rate is l̇ = r·v with
+r = Σ (J_{k+1} - J_k)ᵀ e_k/d, where e_k is the direction of a segment. A pulley begins another branch. If the path wraps
+around a sphere or a cylinder, its tangent points are points of the shape's body, and the arc between them contributes
+to the length, but not to the moment arms (`wrapping`). O(n) for each site.
 """
 
 from __future__ import annotations
@@ -20,11 +20,17 @@ from delassus.model.model import Model
 from delassus.model.transmission import PULLEY, Obstacle, Tendon
 
 _SHORTEST: Final = 1e-15
-"""Segments [m] that are shorter have no direction, and pull nothing."""
+"""Segments shorter than this [m] have no direction, and moment arms of zero."""
 
 
 class Line(NamedTuple):
-    """A length [m] that depends on the configuration, its moment arms r (nv,), and the velocities that they are of."""
+    """A length [m] that depends on the configuration.
+
+    Attributes:
+        length: l [m].
+        moment_arms: r (nv,), the derivative of the length along tangent vectors.
+        dofs: Indices of the velocities with nonzero moment arms.
+    """
 
     length: Any
     moment_arms: Any
@@ -32,9 +38,9 @@ class Line(NamedTuple):
 
 
 def string_line(model: Model, tendon: Tendon, q: Any) -> Line:
-    """The length of a string, and its moment arms."""
+    """The length of a spatial tendon, and its moment arms."""
     length, arms, divisor = np.array(0.0), np.zeros(model.nv), 1.0
-    before: str | None = None
+    previous: str | None = None
     obstacle: Obstacle | None = None
     dofs: set[int] = set()
     for place in tendon.path:
@@ -42,27 +48,27 @@ def string_line(model: Model, tendon: Tendon, q: Any) -> Line:
             obstacle = place
             continue
         if place.startswith(PULLEY):
-            divisor, before = float(place.removeprefix(PULLEY)), None
+            divisor, previous = float(place.removeprefix(PULLEY)), None
             continue
-        if before is not None:
-            segment_length, segment_gradient = _straight(model, q, before, place)
-            dofs |= moving_dofs(model, before) ^ moving_dofs(model, place)
+        if previous is not None:
+            segment_length, segment_gradient = _straight(model, q, previous, place)
+            dofs |= moving_dofs(model, previous) ^ moving_dofs(model, place)
             if obstacle is not None:
                 segment_length, segment_gradient = _around(
-                    model, q, (before, place), obstacle, (segment_length, segment_gradient)
+                    model, q, (previous, place), obstacle, (segment_length, segment_gradient)
                 )
                 dofs |= set().union(
-                    *(moving_dofs(model, x) ^ moving_dofs(model, obstacle.frame) for x in (before, place))
+                    *(moving_dofs(model, x) ^ moving_dofs(model, obstacle.frame) for x in (previous, place))
                 )
             length, arms = length + segment_length / divisor, arms + segment_gradient / divisor
-        before, obstacle = place, None
+        previous, obstacle = place, None
     return Line(length, arms, sorted(dofs))
 
 
-def _straight(model: Model, q: Any, before: str, place: str) -> tuple[Any, Any]:
+def _straight(model: Model, q: Any, start: str, end: str) -> tuple[Any, Any]:
     """Length and moment arms (nv,) of a segment between two sites."""
-    p_from, p_to = (frame_in_world(model, q, name)[1] for name in (before, place))
-    J = world_jacobian(model, q, place)[:3] - world_jacobian(model, q, before)[:3]
+    p_from, p_to = (frame_in_world(model, q, name)[1] for name in (start, end))
+    J = world_jacobian(model, q, end)[:3] - world_jacobian(model, q, start)[:3]
     distance, direction = _distance(p_from, p_to)
     return distance, direction @ J
 
@@ -70,7 +76,7 @@ def _straight(model: Model, q: Any, before: str, place: str) -> tuple[Any, Any]:
 def _around(
     model: Model, q: Any, ends: tuple[str, str], obstacle: Obstacle, straight: tuple[Any, Any]
 ) -> tuple[Any, Any]:
-    """The same between two sites with an obstacle in between, given those of the straight line."""
+    """Length and moment arms between two sites with an obstacle in between; `straight` has those without it."""
     R, p = frame_in_world(model, q, obstacle.frame)
     first, second = (frame_in_world(model, q, name)[1] for name in ends)
 
@@ -99,7 +105,7 @@ def _distance(p_from: Any, p_to: Any) -> tuple[Any, Any]:
 
 
 def string_dofs(model: Model, tendon: Tendon) -> set[int]:
-    """The velocities that move the sites or shapes of a string."""
+    """The velocities that move the sites or shapes of a spatial tendon."""
     places = [place.frame if isinstance(place, Obstacle) else place for place in tendon.path]
     return set().union(*(moving_dofs(model, name) for name in places if not name.startswith(PULLEY)))
 

@@ -23,9 +23,9 @@ class TendonState(NamedTuple):
 
     Attributes:
         moment_arms: r (nv,), its rate per velocity.
-        stiffness: [N/m], zero between the lengths at which it rests.
+        stiffness: [N/m], zero within the range of rest lengths.
         damping: [N·s/m].
-        stretch: δ, how far it is from these lengths [m].
+        stretch: δ, the signed distance of its length from this range [m].
         rate: The rate of its length [m/s].
         dofs: The velocities that move it.
     """
@@ -39,11 +39,11 @@ class TendonState(NamedTuple):
 
     @property
     def force(self) -> Any:
-        """Of its spring and damper, along its length [N]."""
+        """The force f of its spring and damper along the tendon [N]."""
         return -self.stiffness * self.stretch - self.damping * self.rate
 
     def rate_at(self, v: Any) -> Any:
-        """r·v [m/s] of other velocities (nv,)."""
+        """r·v [m/s]: the rate of its length at a velocity v (nv,)."""
         return rate_of(self.moment_arms, self.dofs, v)
 
     def add_force(self, tau: Any, force: Any) -> Any:
@@ -55,7 +55,7 @@ class TendonState(NamedTuple):
 
 
 def tendon_states(model: Model, q: Any, v: Any) -> list[TendonState]:
-    """Those with a spring or a damper."""
+    """The states of the tendons with a spring or a damper."""
     check_tendons(model)
     return [tendon_state(model, tendon, q, v) for tendon in elastic_tendons(model)]
 
@@ -71,7 +71,7 @@ def tendon_named(model: Model, name: str) -> Tendon | None:
 
 
 def tendon_line(model: Model, tendon: Tendon, q: Any) -> Line:
-    """The length of a tendon and its moment arms, numbers where it runs over joints."""
+    """The length of a tendon and its moment arms, which are constants for a tendon over joints."""
     if not tendon.terms:
         return string_line(model, tendon, q)
     moment_arms, length = numpy.zeros(model.nv), np.array(0.0)
@@ -84,25 +84,26 @@ def tendon_line(model: Model, tendon: Tendon, q: Any) -> Line:
 
 
 def rate_of(moment_arms: Any, dofs: list[int], v: Any) -> Any:
-    """r·v, a sum over the velocities that count alone: others are not read."""
+    """r·v, summed over the velocities with nonzero moment arms only."""
     return sum((moment_arms[k] * v[k] for k in dofs), np.array(0.0))
 
 
 def check_tendons(model: Model) -> None:
-    """Raise if a spring does not say where it rests, or a tendon runs over joints of several velocities."""
+    """Raise an error if a spring has no rest length, or a tendon runs over joints of several velocities."""
     for tendon in model.tendons:
         if tendon.stiffness and len(tendon.rest) != 2:
             raise BadArgument(
-                f"the tendon {tendon.name!r} has a stiffness of {tendon.stiffness:g} N/m and rests at {tendon.rest}; "
-                "give it the shortest and the longest length at which it does not pull, such as rest=(0.1, 0.1).",
+                f"the tendon {tendon.name!r} has a stiffness of {tendon.stiffness:g} N/m and the rest lengths "
+                f"{tendon.rest}; they must be the shortest and the longest length at which its force is zero, such as "
+                "rest=(0.1, 0.1).",
                 code="not-supported",
             )
         for name, _ in tendon.terms:
             joint = model.joint(name)
             if joint.kind.nv != 1:
                 raise BadArgument(
-                    f"the tendon {tendon.name!r} runs over {name!r}, a joint of {joint.kind.nv} velocities; tendons "
-                    "run over joints of one.",
+                    f"the tendon {tendon.name!r} runs over {name!r}, a joint with {joint.kind.nv} velocities; use "
+                    "joints with one velocity.",
                     code="not-supported",
                 )
 

@@ -1,10 +1,10 @@
 """Tendon paths around spheres and cylinders, with MuJoCo's conventions.
 
-A string from x₀ to x₁ that meets a sphere or a cylinder leaves the straight line at two tangent points and follows the
-surface between them. Both shapes are a circle of radius ρ in a plane: that through the center of the sphere, x₀ and x₁,
-or that across the axis of the cylinder, along which the string climbs evenly. It takes the shorter way, unless a side
-point is given that is between -x₀ and -x₁ there. A side point inside the circle tells that the string passes through
-the shape, and bends at a point of the circle. O(1).
+A tendon from x₀ to x₁ whose straight line intersects a sphere or a cylinder consists of two tangent lines and an arc on
+the surface. The arc is computed on a circle of radius ρ in a plane. For a sphere, this plane passes through its center,
+x₀ and x₁. For a cylinder, it is normal to the axis, along which the tendon rises at a constant slope. The arc is the
+shorter one, unless there is a side point whose direction is between -x₀ and -x₁. If the side point is inside the
+circle, the tendon passes through the shape and has a bend at a point of the circle. O(1).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from delassus.compiler.tracing.flow.control import while_loop
 _LEAST: Final = 1e-15  # mjMINVAL
 _ITERATIONS: Final = 20
 _START: Final = 1.0 - 1e-7
-_TOLERANCE: Final = 1e-12  # [rad] of the angle at which a string bends inside a shape
+_TOLERANCE: Final = 1e-12  # [rad] of the angle at which a tendon bends inside a shape
 
 
 class Wrap(NamedTuple):
-    """How a string passes a shape.
+    """The contact of a tendon with a shape.
 
     Attributes:
-        touches: () whether it does; if not, the string is straight, and the rest means nothing.
-        first: (3,) where it meets the shape, in the shape's frame [m].
-        second: (3,) where it leaves it.
-        length: () along the surface [m].
+        touches: () whether the tendon touches the shape; if not, it is straight, and the other values are undefined.
+        first: (3,) the point where it meets the shape, in the shape's frame [m].
+        second: (3,) the point where it leaves the shape [m].
+        length: () the length of the arc on the surface [m].
     """
 
     touches: Any
@@ -37,7 +37,7 @@ class Wrap(NamedTuple):
 
 
 class _Arc(NamedTuple):
-    """The same in the plane of the circle: points (2,)."""
+    """A `Wrap` in the plane of the circle: points are (2,)."""
 
     touches: Any
     first: Any
@@ -46,8 +46,10 @@ class _Arc(NamedTuple):
 
 
 def wrap_around(shape: str, radius: float, x0: Any, x1: Any, side: Any = None) -> Wrap:
-    """The way of a string between two points (3,) [m] around a "sphere" or a "cylinder" along z, in the shape's frame;
-    `side` (3,) is a point on the side, or inside, where it passes."""
+    """Wrap a tendon between two points (3,) [m] around a "sphere" or a "cylinder" along z, in the shape's frame.
+
+    The tendon passes the shape on the side of the point `side` (3,), or through it if this point is inside.
+    """
     if shape == "sphere":
         first_axis, second_axis = _plane_through(x0, x1)
     else:
@@ -78,21 +80,23 @@ def wrap_around(shape: str, radius: float, x0: Any, x1: Any, side: Any = None) -
 
 
 def _plane_through(x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Two axes (3,) of the plane through the origin and two points, the first along x0; any plane if all are on one
-    line."""
+    """Two axes (3,) of the plane through the origin and two points, the first along x0.
+
+    If these are on one line, the plane is one that contains it.
+    """
     axis = _direction(x0)
     normal = np.cross(x0, x1)
     size = np.absolute(axis)
     along_y = (size[1] > size[0]) & (size[1] > size[2])
     along_z = (size[2] > size[0]) & (size[2] > size[1])
     x, y, z = (np.where(flag, 0.0, 1.0) for flag in (~(along_y | along_z), along_y & ~along_z, along_z))
-    other = np.cross(axis, np.stack([x, y, z]))
-    normal = _direction(np.where(normal @ normal > _LEAST * _LEAST, normal, other))
+    fallback = np.cross(axis, np.stack([x, y, z]))
+    normal = _direction(np.where(normal @ normal > _LEAST * _LEAST, normal, fallback))
     return axis, _direction(np.cross(normal, axis))
 
 
 def _wrap_circle(radius: float, a: Any, b: Any, side: Any) -> _Arc:
-    """Around the outside of a circle about the origin: the shorter way, unless the side is opposite to both points."""
+    """Wrap around a circle about the origin along the shorter arc, unless the side point is opposite to both points."""
     square, segment = radius * radius, b - a
     squares = a @ a, b @ b
     span = segment @ segment
@@ -109,20 +113,20 @@ def _wrap_circle(radius: float, a: Any, b: Any, side: Any) -> _Arc:
     touches = (squares[0] >= square) & (squares[1] >= square) & (span >= _LEAST) & ~passes & (radius >= _LEAST)
     roots = [_root(x - square) for x in squares]
     lengths = [np.maximum(x, _LEAST) for x in squares]
-    tangents, goods, crosses = [], [], []
+    tangents, scores, crossings = [], [], []
     for sign in (1.0, -1.0):
         first = (square * a + sign * radius * roots[0] * np.stack([a[1], -a[0]])) / lengths[0]
         second = (square * b - sign * radius * roots[1] * np.stack([b[1], -b[0]])) / lengths[1]
         separation, crossing = first - second, _cross(a, first, b, second)
         tangents.append((first, second))
-        goods.append(np.where(crossing, -np.inf, -(separation @ separation)))
-        crosses.append(crossing)
-    one = goods[0] > goods[1]
+        scores.append(np.where(crossing, -np.inf, -(separation @ separation)))
+        crossings.append(crossing)
+    clockwise = scores[0] > scores[1]
     if side is not None:
-        one = np.where(is_opposite, turn > 0.0, one)
-    first, second = (np.where(one, x, y) for x, y in zip(*tangents, strict=True))
-    touches = touches & ~np.where(one, crosses[0], crosses[1])
-    return _Arc(touches, first, second, radius * _angle(first, second, one))
+        clockwise = np.where(is_opposite, turn > 0.0, clockwise)
+    first, second = (np.where(clockwise, x, y) for x, y in zip(*tangents, strict=True))
+    touches = touches & ~np.where(clockwise, crossings[0], crossings[1])
+    return _Arc(touches, first, second, radius * _angle(first, second, clockwise))
 
 
 def _angle(first: Any, second: Any, clockwise: Any) -> Any:
@@ -145,10 +149,10 @@ def _cross(a: Any, first: Any, b: Any, second: Any) -> Any:
 
 
 def _bend_inside(radius: float, a: Any, b: Any) -> _Arc:
-    """Through the circle, bent at the point of it where both sides make the same angle with the radius.
+    """Bend at the point of the circle where both segments make the same angle with the radius.
 
-    With z the sine of that angle, arcsin(A z) + arcsin(B z) - 2 arcsin(z) + G = 0, where G is the angle between a and
-    b, A = ρ/|a|, B = ρ/|b|; Newton's method from z near 1.
+    The sine z of this angle solves arcsin(A z) + arcsin(B z) - 2 arcsin(z) + G = 0, where G is the angle between a and
+    b, A = ρ/|a| and B = ρ/|b|. Newton's method starts near z = 1.
     """
     size_a, size_b, segment = _norm(a), _norm(b), b - a
     span = segment @ segment
@@ -194,7 +198,7 @@ def _arcsine_slope(factor: Any, z: Any) -> Any:
 
 
 def _root(x: Any) -> Any:
-    """√x of what may be zero or less, then zero, with derivatives that are finite."""
+    """√max(x, 0), with a finite derivative for x ≤ 0."""
     positive = x > 0.0
     return np.where(positive, np.sqrt(np.where(positive, x, 1.0)), 0.0)
 
@@ -204,5 +208,5 @@ def _norm(x: Any) -> Any:
 
 
 def _direction(x: Any) -> Any:
-    """x/|x|; zero for zero."""
+    """x/|x|, or zero for x = 0."""
     return x / np.maximum(_norm(x), _LEAST)

@@ -35,7 +35,7 @@ def frame_jacobian(model: Model, q: Traced, *, frame: str, reference: str = "LOC
         link = tree.links[i]
         S_lin, S_ang = link.subspace
         R_i, p_i = world[i]
-        point = np.zeros(3) if reference == "WORLD" else p  # the point whose velocity is meant
+        point = np.zeros(3) if reference == "WORLD" else p  # the linear rows are the velocity of this point
         for k in range(link.motion.nv):
             ang = R_i @ S_ang[:, k]
             lin = R_i @ S_lin[:, k] + np.cross(ang, point - p_i)

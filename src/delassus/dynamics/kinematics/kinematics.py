@@ -92,19 +92,19 @@ def frame_acceleration(
 
 @kernel("(nq),(nv)->(6)")
 def frame_bias(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
-    """J̇ v (6,) [m/s², rad/s²] for the frame's Jacobian in the same reference: its acceleration at zero v̇.
+    """J̇ v (6,) [m/s², rad/s²] for the frame's Jacobian J in the same reference: the acceleration for v̇ = 0.
 
     >>> dl.dynamics.frame_bias(dl.load("double_pendulum"), np.zeros(2), np.ones(2), frame="tip").shape
     (6,)
     """
     velocity, (lin, ang) = _local_motion(model, q, v, np.zeros(model.nv), frame)
-    if reference == "LOCAL_WORLD_ALIGNED":  # the axes stand still while the origin moves
+    if reference == "LOCAL_WORLD_ALIGNED":  # the axes are constant, the origin moves
         lin = lin + np.cross(velocity[1], velocity[0])
     return np.concatenate(express_motion(model, q, frame, reference, (lin, ang)))
 
 
 def _stacked(pairs: list[Pair]) -> Pair:
-    """Rotations (n, 3, 3) and origins (n, 3) of some frames, of which there may be none."""
+    """Stack rotations (n, 3, 3) and origins (n, 3) of n frames; n may be zero."""
     if not pairs:
         return np.zeros((0, 3, 3)), np.zeros((0, 3))
     return np.stack([R for R, _ in pairs]), np.stack([p for _, p in pairs])
@@ -133,7 +133,7 @@ def _in_world(model: Model, tree: Links, world: list[Pair], name: str) -> Pair:
 
 
 def _local_motion(model: Model, q: Any, v: Any, a: Any, name: str) -> tuple[Pair, Pair]:
-    """Velocity and spatial acceleration of a frame, in its own axes."""
+    """Velocity and spatial acceleration of a frame, in LOCAL."""
     tree = links_of(model)
     poses = poses_of(tree, q)
     velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
@@ -152,7 +152,7 @@ def _local_motion(model: Model, q: Any, v: Any, a: Any, name: str) -> tuple[Pair
 
 
 def express_motion(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> Pair:
-    """A motion given in the frame's own axes, in a reference."""
+    """Transform a motion from LOCAL to another reference."""
     check_reference(reference)
     if reference == "LOCAL":
         return motion

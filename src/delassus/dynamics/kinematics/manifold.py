@@ -46,7 +46,7 @@ def difference(model: Model, q0: Traced, q1: Traced) -> Floats:
 
 @kernel("(nq),(nq),()->(nq)")
 def interpolate(model: Model, q0: Traced, q1: Traced, share: Traced) -> Floats:
-    """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s.
+    """The configuration (nq,) q0 ⊕ share (q1 ⊖ q0): q0 for a share () of 0, q1 for 1.
 
     >>> dl.dynamics.interpolate(dl.load("pendulum"), [0.0], [1.0], 0.25)
     array([0.25])
@@ -67,24 +67,24 @@ def normalize(model: Model, q: Traced) -> Floats:
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
-    """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
+    """q̇ (nq,): the rate of the coordinates at the velocity v (nv,), linear in v; the tangent of `integrate`."""
     return _concatenate(q, [motion.rates(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 def rates_per_velocity(model: Model, q: Any) -> Any:
-    """∂q̇/∂v (nq, nv): turns derivatives by coordinates into those along tangent vectors."""
+    """∂q̇/∂v (nq, nv): converts derivatives with respect to coordinates to derivatives along tangent vectors."""
     if not model.nv:
         return np.zeros((model.nq, 0))
     return np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
 
 
 def _concatenate(q: Any, parts: list[Any]) -> Any:
-    """The parts of all joints in a row; an empty array as q is one if there are none."""
+    """The concatenated parts of all joints; q, which is then empty, if there are none."""
     return np.concatenate(parts) if parts else q
 
 
 def parts(model: Model) -> list[tuple[JointMotion, int, int]]:
-    """Every elementary motion with coordinates of its own, and where its coordinates and velocities start."""
+    """Elementary motions of the joints that do not mimic, with the starts of their coordinates and velocities."""
     parts, i, j = [], 0, 0
     for joint in model.independent:
         parts += [(motion, i + first_q, j + first_v) for motion, first_q, first_v in joint.kind.parts]

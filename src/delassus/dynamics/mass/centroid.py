@@ -28,14 +28,14 @@ def center_of_mass(model: Model, q: Traced) -> Floats:
 
 @kernel("(nq)->(3,nv)")
 def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
-    """The matrix (3, nv) that takes v to the velocity of the center of mass; O(n) with the subtrees' masses.
+    """The matrix (3, nv) that maps v to the velocity of the center of mass; O(n), from the masses of subtrees.
 
     >>> dl.dynamics.center_of_mass_jacobian(dl.load("double_pendulum"), np.zeros(2)).shape
     (3, 2)
     """
     tree = links_of(model)
     world = world_poses(tree, q)
-    whole = total_mass(model, tree)
+    model_mass = total_mass(model, tree)
     mass = [link.inertia.mass for link in tree.links]
     moment = [_moment(link, *pose) for link, pose in zip(tree.links, world, strict=True)]
     J = np.zeros((3, model.nv))
@@ -45,7 +45,8 @@ def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
         S_lin, S_ang = link.subspace
         for k in range(link.motion.nv):
             ang = R @ S_ang[:, k]
-            column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / whole)
+            column = mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)
+            column = column * (link.ratio / model_mass)
             J[:, link.v + k] = J[:, link.v + k] + column
         if link.parent >= 0:
             mass[link.parent] = mass[link.parent] + mass[i]
@@ -64,15 +65,16 @@ def centroidal_momentum(model: Model, q: Traced, v: Traced) -> Floats:
     poses, world = poses_of(tree, q), world_poses(tree, q)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))
     h: list[Pair] = [momentum(link, *velocity[i]) for i, link in enumerate(tree.links)]
-    whole: Pair = (np.zeros(3), np.zeros(3))
+    world_momentum: Pair = (np.zeros(3), np.zeros(3))
     for i, link in reversed(list(enumerate(tree.links))):
         parent_momentum = poses[i].force_to_parent(*h[i])
         if link.parent < 0:
-            whole = total(whole, parent_momentum)
+            world_momentum = total(world_momentum, parent_momentum)
         else:
             h[link.parent] = total(h[link.parent], parent_momentum)
     center = _first_moment(tree, world) / total_mass(model, tree)
-    return np.concatenate([whole[0], whole[1] - np.cross(center, whole[0])])
+    linear, angular = world_momentum
+    return np.concatenate([linear, angular - np.cross(center, linear)])
 
 
 def _first_moment(tree: Links, world: list[Pair]) -> Any:
@@ -88,9 +90,10 @@ def _moment(link: Link, R: Any, p: Any) -> Any:
 
 
 def total_mass(model: Model, tree: Links) -> Any:
-    """The mass [kg] of all moving bodies, which must not be none."""
+    """The mass [kg] of all moving bodies; raises an error if it is zero."""
     if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
         raise DelassusError(
-            f"the model {model.name!r} has no mass that moves, so it has no center of mass.", code="no-mass"
+            f"the model {model.name!r} has no center of mass, as no moving body has a mass; set the mass of a body.",
+            code="no-mass",
         )
     return sum(link.inertia.mass for link in tree.links)

@@ -1,8 +1,8 @@
 """The centroidal momentum matrix: momentum about the center of mass as a linear map of the velocities, and its rate.
 
-h = A(q) v has the linear and the angular momentum about the center of mass, in the world's axes. The column of a
-joint's motion s is Y s with the inertia Y of everything that the joint carries, its moment taken about the center of
-mass c; so ḣ = A a + Ȧ v, where Y s changes by Ẏ s + Y (v × s), and c by its velocity. O(n) operations.
+h = A(q) v is the linear and angular momentum about the center of mass c, in the world's axes. The column of a joint's
+motion s is Y s, with the inertia Y of the joint's subtree and the moment about c. The rate of h is A a + Ȧ v. The rate
+of a column has the terms Ẏ s + Y (v × s), and one for the velocity of c. O(n) operations.
 Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot (2013).
 """
 
@@ -45,7 +45,7 @@ def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
 def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Floats:
     """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
 
-    It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the center, which Ȧ v does not feel.
+    Ȧ is the time derivative of A. Pinocchio's matrix omits the motion of the center of mass, which cancels in Ȧ v.
 
     >>> dl.dynamics.centroidal_momentum_matrix_rate(dl.load("double_pendulum"), np.zeros(2), np.ones(2)).shape
     (6, 2)
@@ -82,7 +82,7 @@ def _in_world(tree: Links, q: Any, v: Any) -> list[Moving]:
 
 
 def _composites(tree: Links, bodies: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What adds up over bodies, of everything that each joint carries."""
+    """Sums of body quantities over the subtree of each joint."""
     composites = list(bodies)
     for i, link in reversed(list(enumerate(tree.links))):
         if link.parent >= 0:
@@ -91,7 +91,7 @@ def _composites(tree: Links, bodies: list[tuple[Any, ...]]) -> list[tuple[Any, .
 
 
 def _of_roots(tree: Links, composites: list[Any]) -> Any:
-    """The sum over all trees."""
+    """The sum of subtree quantities over the roots of all trees."""
     total = np.zeros(3)
     for link, x in zip(tree.links, composites, strict=True):
         total = total + x if link.parent < 0 else total
@@ -99,5 +99,5 @@ def _of_roots(tree: Links, composites: list[Any]) -> Any:
 
 
 def _about(center: Any, F: Any) -> Any:
-    """A momentum (6,) about the world's origin, about another point."""
+    """Transform a momentum (6,) about the world's origin to one about `center`."""
     return np.concatenate([F[:3], F[3:] - np.cross(center, F[:3])])

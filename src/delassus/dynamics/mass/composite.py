@@ -1,9 +1,9 @@
 """Mass matrix and bias torques in the base frame, from sums over bodies that derivatives also need.
 
-With the inertia Y of everything that a joint carries, M_ij = S_iᵀ Y S_j where j is the further out of the two; torques
-are S_iᵀ f with the force f on all that joint i carries. In one frame nothing is carried from link to link, and a kernel
-that makes the same sums again, for derivatives, shares them. O(n d) operations for depth d. For M or torques alone,
-`crba` and `rnea` in the frames of the links take less.
+M_ij = S_iᵀ Y S_j with the inertia Y of the subtree of joint j, where j is a descendant of i or i itself. Torques are
+S_iᵀ f with the force f on the subtree of joint i. In one common frame no quantity is transformed from link to link, and
+derivatives in the same kernel share the sums. O(n d) operations for depth d. For M or torques alone, `crba` and `rnea`
+in the frames of the links take fewer operations.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from delassus.model.model import Model
 
 
 def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any, Any]:
-    """The mass matrix (nv, nv) and the torques (nv,) that hold the accelerations at zero."""
+    """The mass matrix (nv, nv) and the torques (nv,) for zero acceleration."""
     tree = links_of(model)
     moving = moving_links(tree, q, v, np.zeros(model.nv), falling=True)
     composites = [rigid_body(link, moving[i]) for i, link in enumerate(tree.links)]
@@ -37,7 +37,7 @@ def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any
 
 
 def rigid_body(link: Link, m: Moving) -> tuple[Any, Any, Any]:
-    """A link's inertia in the base's frame, which adds up over bodies: mass, first moment h (3,), second J (3, 3)."""
+    """A link's inertia in the base's frame, additive over bodies: mass, first moment h (3,), second moment J (3, 3)."""
     mass, I_c = link.inertia.mass, np.array(link.inertia.rotational)
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
@@ -45,7 +45,7 @@ def rigid_body(link: Link, m: Moving) -> tuple[Any, Any, Any]:
 
 
 def moving_body(link: Link, m: Moving) -> tuple[Any, ...]:
-    """What of a moving link adds up over bodies: mass, moments h and J, momentum P (3,), and K = Σ m u rᵀ (3, 3)."""
+    """Additive quantities of a moving link: mass, moments h and J, momentum P (3,), and K = Σ m u rᵀ (3, 3)."""
     mass, h, J = rigid_body(link, m)
     lin, ang = m.v[:3], m.v[3:]
     P = mass * lin + np.cross(ang, h)
@@ -54,7 +54,7 @@ def moving_body(link: Link, m: Moving) -> tuple[Any, ...]:
 
 
 def coriolis_matrix_of(K: Any) -> Any:
-    """The part (3, 3) of B that K makes: B x = (-2 P × ω_x, 2 (tr K 1 - K) ω_x); see `rnea_derivatives`."""
+    """The block 2 (tr K 1 - K) (3, 3) of B: B x = (-2 P × ω_x, 2 (tr K 1 - K) ω_x); see `rnea_derivatives`."""
     return 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K
 
 
@@ -65,9 +65,9 @@ def coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
 
 
 def body_force(mass: Any, h: Any, J: Any, m: Moving) -> Any:
-    """The force (6,) that moves a link as it moves."""
+    """The force (6,) that accelerates a link alone, about the base's origin."""
     lin, ang, acc, alpha = m.v[:3], m.v[3:], m.a[:3], m.a[3:]
-    origin = acc + np.cross(ang, lin)  # the acceleration of the body's point at the origin, as a point
+    origin = acc + np.cross(ang, lin)  # the classical acceleration of the body's point at the origin
     f = mass * origin + np.cross(alpha, h) + np.cross(ang, np.cross(ang, h))
     n = np.cross(h, origin) + rotational_inertia(J) @ alpha - np.cross(ang, J @ ang)
     return np.concatenate([f, n])

@@ -1,9 +1,9 @@
 """The Coriolis matrix C(q, v): C v are the Coriolis and centrifugal torques, and Ṁ - 2 C is skew-symmetric.
 
-Many matrices have C v = c(q, v) - c(q, 0); this one is for control laws that are built on passivity. A column s of a
-joint's S is fixed in its link and moves by ṡ = v × s. With the inertia Y and the matrix B of everything that a joint
-carries (see `rnea_derivatives`), a motion along s asks for the force F = Y ṡ + ½ B s, which joints further in feel as
-S_jᵀ F, and joints k further out, with their own Y and B, as s_kᵀ (Y ṡ + ½ B s). O(n d) operations for depth d.
+Many matrices have C v = c(q, v) - c(q, 0); this one is for passivity-based control. A column s of a joint's S is fixed
+in its link, so ṡ = v × s. Let Y and B be the inertia and the matrix of the joint's subtree (see `rnea_derivatives`).
+The force for a motion along s is F = Y ṡ + ½ B s. The entry of C for an ancestor j is S_jᵀ F; that for a descendant k
+is s_kᵀ (Y ṡ + ½ B s) with the Y and B of k's subtree. O(n d) operations for depth d.
 Reference: S. Echeandia, P. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for
 rigid-body systems (2021).
 """

@@ -1,6 +1,6 @@
 """The composite-rigid-body algorithm: the mass matrix.
 
-M_ij = S_iᵀ Y S_j where Y is the inertia of everything that joint i or j carries, the further out of the two. O(n d)
+M_ij = S_iᵀ Y S_j where Y is the inertia of the subtree of joint j, and i is an ancestor of j or j itself. O(n d)
 operations for depth d. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 6, in link frames.
 """
 
@@ -26,7 +26,7 @@ def crba(model: Model, q: Traced) -> Floats:
 
 
 def mass_matrix(model: Model, q: Any) -> Any:
-    """The mass matrix, as a part of other algorithms."""
+    """`crba` as a part of other kernels."""
     tree = links_of(model)
     return _assemble(model, tree, poses_of(tree, q))
 
@@ -51,16 +51,16 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
 
 
 def rigid_inertia(link: Link) -> tuple[float, Any, Any]:
-    """Mass, first moment m c and inertia about the link's origin: a rigid inertia in ten numbers."""
+    """The rigid inertia of a link: mass, first moment m c and inertia about the link's origin."""
     return link.inertia.mass, np.array(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
 def composite_force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:
-    """Y times a motion."""
+    """Y times a motion: a rigid inertia's force."""
     return mass * lin + np.cross(ang, first), I @ ang + np.cross(first, lin)
 
 
 def _project_on_joint(carrier: Link, columns: list[tuple[Any, Any]]) -> Any:
-    """Sᵀ F (n, k): what the joint of a link feels of k forces on it."""
+    """Sᵀ F (n, k): the torques of a link's joint for k forces on the link."""
     S_lin, S_ang = carrier.subspace
     return np.stack([S_lin.T @ f + S_ang.T @ n for f, n in columns], axis=1)

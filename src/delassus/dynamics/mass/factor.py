@@ -1,6 +1,6 @@
 """Sparse factors of the mass matrix, M = U D Uᵀ, and solves with them.
 
-U is unit upper triangular and has the sparsity of the tree: U_ij is zero unless j moves what i carries. No fill-in,
+U is unit upper triangular and has the sparsity of the tree: U_ij is zero unless i is an ancestor of j. No fill-in,
 O(n d²) operations for depth d. Choose it over `aba` for many right-hand sides, or for M⁻¹. Reference:
 R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5 (there as LᵀDL).
 """
@@ -65,8 +65,8 @@ def inverse_mass_matrix(model: Model, q: Traced) -> Floats:
 def ancestors(model: Model, groups: Sequence[Sequence[int]] = ()) -> list[list[int]]:
     """For each velocity, the earlier ones that M couples it with, nearest first.
 
-    In a tree these are the velocities of the joints that carry it. Joints that share a coordinate (mimicry) couple
-    more of them, and so do closed loops the velocities of a group; elimination then couples what they couple.
+    In a tree these are the velocities of ancestor joints. Joints that share a coordinate (mimic joints) and closed
+    loops, whose velocities are `groups`, couple more of them. Fill-in by the elimination is included.
     """
     tree = links_of(model)
     coupled: list[set[int]] = [set() for _ in range(model.nv)]
@@ -104,7 +104,7 @@ def substitute(above: list[list[int]], U: Any, D: Any, b: Any) -> Any:
 
 
 def backward(above: list[list[int]], U: Any, b: Any, only: Sequence[int] | None = None) -> Any:
-    """U⁻¹ b; with `only`, for a b that is zero at all other velocities, which has to hold what is above its own."""
+    """U⁻¹ b; with `only`, for a b that is zero at all other velocities. `only` must include all ancestors."""
     x = np.array(b)
     for k in reversed(range(len(above)) if only is None else only):
         for i in above[k]:
@@ -113,7 +113,7 @@ def backward(above: list[list[int]], U: Any, b: Any, only: Sequence[int] | None 
 
 
 def forward(above: list[list[int]], U: Any, b: Any, only: Sequence[int] | None = None) -> Any:
-    """U⁻ᵀ b; with `only`, at these velocities, which have to hold what is above them; the others are left as in b."""
+    """U⁻ᵀ b; with `only`, at these velocities, which must include all ancestors; the others are those of b."""
     x = np.array(b)
     for k in range(len(above)) if only is None else only:
         for i in above[k]:

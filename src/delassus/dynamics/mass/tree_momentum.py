@@ -1,13 +1,13 @@
 """Momentum and kinetic energy of trees of bodies in one inward sweep, without the velocities of links.
 
-With the composite inertia Y_i of all that joint i carries, F_i = Y_i S_i v_i the momentum that this joint alone gives
-it, and G_i the one that the joints further out do,
+Let Y_i be the composite inertia of the subtree of joint i, F_i = Y_i S_i v_i its momentum by the motion of joint i
+alone, and G_i its momentum by the motion of all descendant joints. Then
 
     T = Σ v_i · S_iᵀ (½ F_i + G_i),      G_π += X (F_i + G_i),
 
-which is ½ vᵀ M v by the triangle of M. At the root F + G is the momentum of the tree, about the root's origin. O(n)
-operations, for revolute joints fewer than those of the velocities alone; `kinetic_energy` is as fast where composite
-inertias are of no use. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 6.
+which is ½ vᵀ M v from one triangle of M. At the root F + G is the momentum of the tree, about the root's origin. The
+cost is O(n), for revolute joints less than that of the link velocities alone. If composite inertias are not needed,
+`kinetic_energy` is as fast. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 6.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from delassus.model.model import Model
 
 
 class TreeMomentum(NamedTuple):
-    """A tree of bodies, about the origin of its root and in its axes.
+    """Energy, inertia and momentum of a tree, about the origin of its root and in the root's axes.
 
     Attributes:
         energy: Kinetic energy [J], rotors included.
@@ -38,7 +38,7 @@ class TreeMomentum(NamedTuple):
 
 
 def tree_momenta(model: Model, q: Any, v: Any) -> dict[int, TreeMomentum]:
-    """Momentum and kinetic energy of each tree, by the number of the link that is its root."""
+    """Momentum and kinetic energy of each tree, by the index of its root link."""
     tree = links_of(model)
     links, poses, v_J = tree.links, poses_of(tree, q), joint_motions(tree, v)
     inertia = [rigid_inertia(link) for link in links]
@@ -47,12 +47,12 @@ def tree_momenta(model: Model, q: Any, v: Any) -> dict[int, TreeMomentum]:
     result = {}
     for i, link in reversed(list(enumerate(links))):
         (lin, ang), (f, n) = v_J[i], outer[i]
-        own = composite_force(*inertia[i], lin, ang)
-        T = energy[i] + lin @ (0.5 * own[0] + f) + ang @ (0.5 * own[1] + n)
+        F = composite_force(*inertia[i], lin, ang)
+        T = energy[i] + lin @ (0.5 * F[0] + f) + ang @ (0.5 * F[1] + n)
         if link.has_rotor:
             rates = link.ratio * v[link.v : link.v + link.motion.nv]
             T = T + 0.5 * (np.array(link.armature) @ (rates * rates))
-        momentum = total(own, outer[i])
+        momentum = total(F, outer[i])
         if link.parent < 0:
             result[i] = TreeMomentum(T, inertia[i], momentum)
             continue

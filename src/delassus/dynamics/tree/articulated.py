@@ -4,11 +4,12 @@ With the motion subspace S of a joint and the articulated inertia A of its link,
 
     U = A S,   D = Sᵀ A S + rotor inertias,   W = U D⁻¹,   A - U D⁻¹ Uᵀ is felt by the parent.
 
-D is the place of all that resists the joint's own acceleration: rotors, penalties of rows on its velocities, and in a
-step of time h, damping and gains of servos, h k_d + h² k_p. The recursion over the tree is in `sweep`.
+Terms that resist the joint's acceleration are added to D: rotors, penalties of rows on its velocities, and in a time
+step h, damping and gains of servos, h k_d + h² k_p. The recursion over the tree is in `sweep`.
 
-Where the joint's directions are axes of the link and nothing is added to D, SᵀW = 1 and nothing is felt along them;
-these entries are written down instead of computed, which keeps them exact.
+If the joint's directions are axes of the link and nothing is added to D, then SᵀW = 1, and the inertia that the parent
+feels vanishes along these directions. These ones and zeros are constants of the kernel instead of computed results, so
+they are exact.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from delassus.model.links import Link
 
 @dataclass(frozen=True)
 class FreeJoint:
-    """U (6, n), W = U D⁻¹ (6, n), D (n, n) and its factors of one joint; `plain` if SᵀW = 1 exactly."""
+    """A joint in the recursion: U (6, n), W = U D⁻¹ (6, n), D as `whole` (n, n), and its factors.
+
+    `plain` says that SᵀW = 1 exactly.
+    """
 
     link: Link
     U: Any
@@ -45,7 +49,7 @@ class FreeJoint:
         return replace(self, D=ldl(self.whole + stiffness))
 
     def force(self, tau: Any, p: Pair) -> Any:
-        """u = τ - Sᵀ p (n,): the force at the joint, from those of all joints (nv,) and the bias force of its link."""
+        """u = τ - Sᵀ p (n,): the joint's force, from generalized forces τ (nv,) and the bias force p of its link."""
         S_lin, S_ang = self.link.subspace
         return tau[self.at] - S_lin.T @ p[0] - S_ang.T @ p[1]
 
@@ -54,13 +58,13 @@ class FreeJoint:
         return self.D.solve(u)
 
     def answer(self, push: Any, a: Pair) -> Any:
-        """D⁻¹ u - Wᵀ a (n,): the joint's acceleration where its link would have the acceleration a without it."""
+        """q̈ = D⁻¹ u - Wᵀ a (n,): the joint's acceleration, where a is that of its link for q̈ = 0."""
         return push - self.W[:3].T @ a[0] - self.W[3:].T @ a[1]
 
-    def accelerate(self, a: Pair, own: Any) -> Pair:
-        """a + S q̈: the acceleration of the link, with that of its joint, `own` (n,)."""
+    def accelerate(self, a: Pair, joint_acceleration: Any) -> Pair:
+        """a + S q̈: the acceleration of the link, where a is that for q̈ = 0, and q̈ (n,) `joint_acceleration`."""
         S_lin, S_ang = self.link.subspace
-        return a[0] + S_lin @ own, a[1] + S_ang @ own
+        return a[0] + S_lin @ joint_acceleration, a[1] + S_ang @ joint_acceleration
 
     def propagate_inertia(self, A: Blocks) -> Blocks:
         """A - U D⁻¹ Uᵀ: the inertia felt through the free joint."""
@@ -79,7 +83,7 @@ class FreeJoint:
         return M, H, I
 
     def carry(self, f: Any, n: Any, driven: Any = None) -> tuple[Any, Any, Any]:
-        """A force (f, n) on the link, through its joint: u = Sᵀf + driven (n,), and f - W u, what the parent feels."""
+        """Transmit a force (f, n) on the link through its joint: u = Sᵀf + driven (n,), and f - W u on the parent."""
         S_lin, S_ang = self.link.subspace
         u = S_lin.T @ f + S_ang.T @ n
         u = u if driven is None else u + driven
@@ -93,7 +97,7 @@ class FreeJoint:
 
 
 def is_plain(link: Link) -> bool:
-    """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
+    """Whether a joint's directions are axes of its link and it has no rotor: then SᵀW = 1."""
     return link.motion.along_axes and not link.has_rotor
 
 
@@ -118,7 +122,7 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
 
 
 def prescribed_joint(link: Link, A: Blocks) -> FreeJoint:
-    """The joint of a link whose acceleration is given: no force moves it, so D⁻¹ = 0, and all is felt through it."""
+    """A joint with prescribed acceleration: no force accelerates it, so D⁻¹ = 0, and it transmits the full inertia."""
     joint = free_joint(link, A)
     n = link.motion.nv
     return replace(joint, W=np.zeros((6, n)), D=Ldl(np.array(np.eye(n)), np.zeros(n)), plain=False)

@@ -1,8 +1,8 @@
 """Motions of all links in the frame of their tree's root link.
 
-There, a link adds its own joint's motion to that of its parent, and what belongs to two links is compared without
-carrying it from one to the other. The world's frame would do as well; in the base's, the motion subspace of the root
-is constant (for a free base, the identity), so all that it multiplies costs nothing.
+In one common frame, the velocity of a link is that of its parent plus that of its joint, and quantities of two links
+need no transformation. The world's frame would have the same advantage. In the base's, the motion subspace of the root
+is constant (for a free base, the identity), so products with it cost nothing.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,17 @@ from delassus.spatial.motions import force_to_parent, motion_cross
 
 @dataclass(frozen=True)
 class Moving:
-    """A link in the base's frame: its pose R (3, 3), p (3,), the motion subspace S (6, n), the velocity `v` and the
-    acceleration `a` (6,) of the link, and those of its parent, `v_parent` and `a_parent`."""
+    """A link in the base's frame.
+
+    Attributes:
+        R: Rotation (3, 3) of the link.
+        p: Origin (3,) of the link [m].
+        S: Motion subspace (6, n) of its joint.
+        v: Velocity (6,) of the link.
+        a: Acceleration (6,) of the link.
+        v_parent: Velocity (6,) of its parent.
+        a_parent: Acceleration (6,) of its parent.
+    """
 
     R: Any
     p: Any
@@ -30,7 +39,7 @@ class Moving:
 
 
 def moving_links(tree: Links, q: Any, v: Any, a: Any, *, falling: bool) -> list[Moving]:
-    """Every link in its base's frame; if `falling`, accelerations are relative to free fall: the world's is -g."""
+    """Every link in its base's frame; if `falling`, gravity is included as an acceleration -g of the world."""
     world = np.concatenate([-np.array(tree.gravity) if falling else np.zeros(3), np.zeros(3)])
     moving: list[Moving] = []
     for link, pose in zip(tree.links, poses_of(tree, q), strict=True):
@@ -51,7 +60,7 @@ def moving_links(tree: Links, q: Any, v: Any, a: Any, *, falling: bool) -> list[
 
 
 def external_in_base(tree: Links, moving: list[Moving], forces: Any) -> list[tuple[int, Any]]:
-    """External forces on bodies, as in `external_forces`: the links they act on, and (6,) in the base's frame."""
+    """External forces on bodies, as in `external_forces`: the link, and the force (6,) on it in the base's frame."""
     return [
         (i, force_to_parent(moving[i].R, moving[i].p, np.concatenate([f, n])))
         for i, (f, n) in external_forces(tree, forces)

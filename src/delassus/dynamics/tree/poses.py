@@ -1,8 +1,8 @@
 """Poses of links in their parents, which transform motions, forces and inertias.
 
 A pose is a sequence of steps, from the child's frame to the parent's: turns about an axis, full rotations (of
-joints with a quaternion) and shifts. Constants fold, so a step that does nothing costs nothing. Motions and forces
-are pairs of a linear and an angular half; inertias are blocks,
+joints with a quaternion) and shifts. Constants fold, so an identity step costs nothing. Motions and forces
+are pairs of a linear and an angular part; inertias are blocks,
 
     [f]   [M   H] [a]
     [n] = [Hᵀ  I] [α]    at the origin of the frame.
@@ -33,22 +33,22 @@ class Step(Protocol):
     """A part of a pose."""
 
     def motion_to_child(self, lin: Any, ang: Any) -> Pair:
-        """A motion given at the outer frame, at the inner frame."""
+        """Transform a motion from the outer frame to the inner frame."""
 
     def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
-        """A motion given at the inner frame, at the outer frame."""
+        """Transform a motion from the inner frame to the outer frame."""
 
     def force_to_parent(self, f: Any, n: Any) -> Pair:
-        """A force and moment given at the inner frame, at the outer frame."""
+        """Transform a force and its moment from the inner frame to the outer frame."""
 
     def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
-        """An inertia given at the inner frame, at the outer frame."""
+        """Transform an inertia from the inner frame to the outer frame."""
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
-        """A rigid inertia (mass, first moment, inertia about the origin) given at the inner frame, at the outer."""
+        """Transform a rigid inertia (mass, first moment, inertia at the origin) from the inner to the outer frame."""
 
     def compose(self, R: Any, p: Any) -> Pair:
-        """The inner frame's rotation and origin, given the outer frame's."""
+        """Rotation and origin of the inner frame, from those of the outer frame."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class TurnStep:
     force_to_parent = motion_to_parent
 
     def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
-        """Each block turned."""
+        """Turn each block."""
         return turns.turn_matrix(self.by, M), turns.turn_matrix(self.by, H), turns.turn_matrix(self.by, I)
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
@@ -76,7 +76,7 @@ class TurnStep:
         return mass, turns.turn(self.by, first), turns.turn_matrix(self.by, I)
 
     def compose(self, R: Any, p: Any) -> Pair:
-        """Columns turned: R · turn."""
+        """R · turn: turn the columns."""
         return np.stack([turns.turn_back(self.by, R[k]) for k in range(3)]), p
 
 
@@ -141,7 +141,7 @@ class ShiftStep:
         return mass, first_in_parent, mirror(I + (first @ self.p + self.p @ first_in_parent) * np.eye(3) - outer)
 
     def compose(self, R: Any, p: Any) -> Pair:
-        """The origin moved."""
+        """Shift the origin."""
         return R, p + R @ self.p
 
 
@@ -152,37 +152,37 @@ class Pose:
     steps: tuple[Step, ...]
 
     def motion_to_child(self, lin: Any, ang: Any) -> Pair:
-        """A motion in the parent's frame, in the child's."""
+        """Transform a motion from the parent's frame to the child's."""
         for step in reversed(self.steps):
             lin, ang = step.motion_to_child(lin, ang)
         return lin, ang
 
     def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
-        """A motion in the child's frame, in the parent's."""
+        """Transform a motion from the child's frame to the parent's."""
         for step in self.steps:
             lin, ang = step.motion_to_parent(lin, ang)
         return lin, ang
 
     def force_to_parent(self, f: Any, n: Any) -> Pair:
-        """A force in the child's frame, in the parent's."""
+        """Transform a force from the child's frame to the parent's."""
         for step in self.steps:
             f, n = step.force_to_parent(f, n)
         return f, n
 
     def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
-        """An inertia in the child's frame, in the parent's."""
+        """Transform an inertia from the child's frame to the parent's."""
         for step in self.steps:
             M, H, I = step.inertia_to_parent(M, H, I)
         return M, H, I
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
-        """A rigid inertia in the child's frame, in the parent's."""
+        """Transform a rigid inertia from the child's frame to the parent's."""
         for step in self.steps:
             mass, first, I = step.rigid_to_parent(mass, first, I)
         return mass, first, I
 
     def compose(self, R: Any, p: Any) -> Pair:
-        """The child's rotation and origin in some frame, given the parent's."""
+        """Rotation and origin of the child in any frame, from those of the parent in that frame."""
         for step in reversed(self.steps):
             R, p = step.compose(R, p)
         return R, p
@@ -194,12 +194,12 @@ def poses_of(tree: Links, q: Any) -> list[Pose]:
 
 
 def coordinates(link: Link, q: Any) -> list[Any]:
-    """The coordinates of a link, mimicry applied."""
+    """The coordinates of a link, with ratio and offset of a mimic joint."""
     return [link.ratio * q[link.q + k] + link.offset for k in range(link.motion.nq)]
 
 
 def velocities(link: Link, v: Any) -> Any:
-    """The velocities (n,) of a link, mimicry applied."""
+    """The velocities (n,) of a link, with the ratio of a mimic joint."""
     return link.ratio * v[at(link)]
 
 
@@ -212,11 +212,11 @@ def fixed_pose(placement: Placement) -> Pose:
 def link_pose(link: Link, x: Sequence[Any]) -> Pose:
     """The pose of a link with coordinates x."""
     gamma, outer = _mount(link.placement)
-    *inner, last = link.motion.moves(x, link.pitch)
+    *inner, outermost = link.motion.moves(x, link.pitch)
     steps = [_step(move) for move in inner]
-    if isinstance(last, Turn):
-        return Pose((*steps, TurnStep(turn_about_z(last.angle, gamma)), *outer))
-    return Pose((*steps, _step(last), TurnStep(gamma), *outer))
+    if isinstance(outermost, Turn):
+        return Pose((*steps, TurnStep(turn_about_z(outermost.angle, gamma)), *outer))
+    return Pose((*steps, _step(outermost), TurnStep(gamma), *outer))
 
 
 def _step(move: Move) -> Step:
@@ -226,9 +226,10 @@ def _step(move: Move) -> Step:
 
 
 def _mount(placement: Placement) -> tuple[turns.Turn, tuple[Step, ...]]:
-    """A placement as a first turn about z, which a joint about z can join, and the steps after it.
+    """A placement as a first turn about z, which merges with a joint about z, and the steps after it.
 
-    One that comes at run time is a full rotation, which is smooth everywhere; its turns are not where z is kept.
+    A placement that is an input at run time is a full rotation, which is smooth everywhere. Its turns are not: they
+    are singular where the rotation maps z to ±z.
     """
     if isinstance(placement, TracedPlacement):
         return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))

@@ -7,15 +7,15 @@ from delassus.dynamics.tree.poses import Pair, Pose, fixed_pose, velocities
 from delassus.model.links import Link, Links
 
 FORCES: Final = {"forces": "(njoints,6)"}
-"""The optional input of algorithms that take external forces, on each body in its own frame, linear first."""
+"""The optional input of algorithms with external forces: one on each body, in the body's frame, linear first."""
 
 
 def external_forces(tree: Links, forces: Any) -> list[tuple[int, Pair]]:
-    """Forces (njoints, 6) on the bodies: the link that each acts on, and force and moment there; none if None."""
+    """The link that each of the forces (njoints, 6) on bodies acts on, with force and moment in the link's frame."""
     if forces is None:
         return []
-    on = enumerate(tree.bodies)
-    return [(i, fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])) for j, (i, body) in on]
+    bodies = enumerate(tree.bodies)
+    return [(i, fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])) for j, (i, body) in bodies]
 
 
 def joint_motions(tree: Links, x: Any) -> list[Pair]:
@@ -29,7 +29,7 @@ def joint_motions(tree: Links, x: Any) -> list[Pair]:
 
 
 def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Velocities of the links, and their velocity-product accelerations v × v_J (the joints' own v_J given)."""
+    """Velocities v of the links, and velocity-product accelerations v × v_J, from the motions v_J of their joints."""
     velocity: list[Pair] = []
     product: list[Pair] = []
     for link, pose, (lin_J, ang_J) in zip(tree.links, poses, v_J, strict=True):
@@ -38,7 +38,7 @@ def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[li
             product.append((np.zeros(3), np.zeros(3)))
             continue
         lin, ang = pose.motion_to_child(*velocity[link.parent])
-        # (v + v_J) × v_J = v × v_J: the parent's part alone, which has fewer terms
+        # (v + v_J) × v_J = v × v_J: the parent's velocity alone has fewer terms
         product.append((np.cross(ang, lin_J) + np.cross(lin, ang_J), np.cross(ang, ang_J)))
         velocity.append((lin + lin_J, ang + ang_J))
     return velocity, product

@@ -1,8 +1,7 @@
 """Sums over subtrees.
 
-A parent feels the sum of what the links on it hand on: forces, momenta, inertias, in parts that add up one by one.
-Torques, and blocks of matrices over velocities, add up where joints share a coordinate (mimicry), each with the ratio
-by which it moves.
+Forces, momenta and inertias of a subtree are sums over its links, part by part. If joints share a coordinate (mimic
+joints), their torques and blocks of matrices over velocities are added, each times the ratio of its joint.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _Parts = TypeVar("_Parts", tuple[Any, Any], tuple[Any, Any, Any], tuple[Any, ...
 
 
 def total(one: _Parts, other: _Parts) -> _Parts:
-    """The sum of two motions or forces, half by half, of two inertias, block by block, or the like."""
+    """The sum of two tuples, part by part: of motions, forces, or blocks of inertias."""
     return tuple(x + y for x, y in zip(one, other, strict=True))
 
 
@@ -26,7 +25,7 @@ def at(link: Link) -> slice:
 
 
 def add_torques(tau: Any, link: Link, torques: Any) -> None:
-    """Add what a link's joint feels (n,), or (n, …), to the generalized forces (nv,), or (nv, …)."""
+    """Add the torques of a link's joint (n,), or (n, …), to the generalized forces (nv,), or (nv, …)."""
     tau[at(link)] = tau[at(link)] + link.ratio * torques
 
 
@@ -36,14 +35,14 @@ def add_block(matrix: Any, row: Link, column: Link, block: Any) -> None:
 
 
 def add_symmetric(matrix: Any, above: Link, link: Link, block: Any) -> None:
-    """Add a block, and its transpose on the other side of the diagonal, if it is not on it."""
+    """Add a block and, unless it is on the diagonal, its transpose on the other side."""
     add_block(matrix, above, link, block)
     if above is not link:
         add_block(matrix, link, above, block.T)
 
 
 def model_armature(model: Model) -> list[float]:
-    """The rotor inertia seen by each velocity; those of mimicking joints count with the square of the ratio."""
+    """The rotor inertia of each velocity; that of a mimic joint is multiplied by the square of its ratio."""
     armature = [0.0] * model.nv
     for link in links_of(model).links:
         for k, inertia in enumerate(link.armature):

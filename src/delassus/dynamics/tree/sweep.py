@@ -1,17 +1,16 @@
 """The sweeps of the articulated-body recursion over a tree, one link at a time.
 
-Inward, a link has the articulated inertia A and the bias force p of all that it carries. Once its joint is known (see
-`articulated`), with the force u = τ - Sᵀ p that is left at it, the parent π feels
+Inward, a link has the articulated inertia A and the bias force p of its subtree. Its joint (see `articulated`), with
+the force u = τ - Sᵀ p, transmits to the parent π
 
     A_π += X (A - U D⁻¹ Uᵀ),      p_π += X (p + (A - U D⁻¹ Uᵀ) b + W u),
 
-b the link's velocity-product acceleration. Outward, a = X a_π + b is what a link's acceleration would be without that
-of its joint, and
+where b is the link's velocity-product acceleration. Outward, with the link's acceleration a = X a_π + b for q̈ = 0,
 
     q̈ = D⁻¹ u - Wᵀ a,      a_i = a + S q̈.
 
-An algorithm writes the loops over the links, in its own order, and between these steps what is its own: it adds to A
-and p before the joint is made (penalties, springs, contacts), to D (see `free_joint`), to u, or to q̈.
+An algorithm writes the loops over the links and adds its terms between these steps: to A and p before the joint is
+computed (penalties, springs, contacts), to D (see `free_joint`), to u, or to q̈.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ZERO: Final[Pair] = (np.zeros(3), np.zeros(3))
 
 @dataclass(frozen=True)
 class Inward:
-    """Links on the way inward: A and p of each, which grow as the links that it carries hand theirs on, and b."""
+    """The state of an inward sweep: A and p of each link, which accumulate those of its children, and b."""
 
     tree: Links
     poses: Sequence[Pose]
@@ -43,7 +42,7 @@ class Inward:
 
     @classmethod
     def of(cls, tree: Links, poses: Sequence[Pose], velocity: Sequence[Pair], b: Sequence[Pair]) -> Inward:
-        """Links that carry nothing yet: rigid inertias, and the forces that keep links at their velocities."""
+        """The state before the sweep: rigid inertias, and bias forces of the links alone."""
         p = [bias_force(link, *velocity[i]) for i, link in enumerate(tree.links)]
         return cls(tree, poses, [rigid_blocks(link) for link in tree.links], p, b)
 
@@ -52,7 +51,7 @@ class Inward:
         self.A[i], self.p[i] = total(self.A[i], A), total(self.p[i], p)
 
     def hand_on(self, i: int, joint: FreeJoint, u: Any) -> None:
-        """Add to A and p of the parent, if link i has one, what it feels through the joint with the force u (n,)."""
+        """Add the inertia and force that link i's joint transmits to A and p of its parent; u (n,) is its force."""
         parent = self.tree.links[i].parent
         if parent < 0:
             return
@@ -65,16 +64,16 @@ class Inward:
 
 
 def rigid_blocks(link: Link) -> Blocks:
-    """The blocks of a link's own inertia."""
+    """The blocks of the rigid inertia of a link."""
     return link.inertia.mass * np.eye(3), -skew(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
 def propagate_acceleration(pose: Pose, parent: Pair, b: Pair | None = None) -> Pair:
-    """X a_π + b: a link's acceleration without that of its joint, from its parent's; b is left out if it is zero."""
+    """X a_π + b: the acceleration of a link for q̈ = 0, from its parent's; None for b means zero."""
     a = pose.motion_to_child(*parent)
     return a if b is None else total(a, b)
 
 
 def world_acceleration(tree: Links) -> Pair:
-    """The acceleration of the world that stands for gravity, which spares a gravity force per link."""
+    """-g: an acceleration of the world replaces the weight of each link."""
     return -np.array(tree.gravity), np.zeros(3)

@@ -31,7 +31,7 @@ directions of its plane."""
 
 
 _MOST_FACES: Final = 8
-"""Largest number of faces around a vertex, of which the largest are kept; 99 % of vertices have fewer."""
+"""Largest number of faces around a vertex in the tables, the largest ones; 99 % of vertices have fewer."""
 
 
 class HullTables(NamedTuple):
@@ -58,17 +58,17 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     points = np.array(vertices, float)
     extent = float(np.linalg.norm(np.ptp(points, axis=0)))
     hull = convex_hull(points)
-    names = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
-    faces, around = [], [[] for _ in points]  # type: ignore[var-annotated]
+    original_indices = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
+    faces, faces_of_vertex = [], [[] for _ in points]  # type: ignore[var-annotated]
     for normal, members in merge_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
-        four = [names[k] for k in largest_four(hull.points, members, normal)]
+        four = [original_indices[k] for k in largest_four(hull.points, members, normal)]
         for k in members.tolist():
-            around[names[k]].append(len(faces))
+            faces_of_vertex[original_indices[k]].append(len(faces))
         faces.append((normal, four + [-1] * (4 - len(four))))
-    width = min(max(map(len, around)), _MOST_FACES)
-    chosen = [(some * width or [0] * width)[:width] for some in around]
-    normals = np.array([[faces[k][0] for k in some] for some in chosen])
-    corners = np.array([[faces[k][1] for k in some] for some in chosen], float)
+    width = min(max(map(len, faces_of_vertex)), _MOST_FACES)
+    selected = [(face_indices * width or [0] * width)[:width] for face_indices in faces_of_vertex]
+    normals = np.array([[faces[k][0] for k in face_indices] for face_indices in selected])
+    corners = np.array([[faces[k][1] for k in face_indices] for face_indices in selected], float)
     return HullTables(points, normals, corners, extent, _planes(hull))
 
 
@@ -91,22 +91,22 @@ def merge_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
     weighted = 0.5 * np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     areas = np.linalg.norm(weighted, axis=1)
     normals = weighted / areas[:, None]
-    beside: dict[tuple[int, int], list[int]] = {}
+    faces_of_edge: dict[tuple[int, int], list[int]] = {}
     for k, (a, b, c) in enumerate(hull.triangles.tolist()):
         for edge in ((a, b), (b, c), (c, a)):
-            beside.setdefault(edge, []).append(k)
+            faces_of_edge.setdefault(edge, []).append(k)
     free, faces = np.ones(len(areas), bool), []
     for seed in np.argsort(-areas, kind="stable").tolist():
         if not free[seed]:
             continue
-        far = np.abs((x - x[seed, 0]) @ normals[seed]).max(1)
-        joins = free & (normals @ normals[seed] >= MERGE_COSINE) & (far <= height)
+        distances = np.abs((x - x[seed, 0]) @ normals[seed]).max(1)
+        joins = free & (normals @ normals[seed] >= MERGE_COSINE) & (distances <= height)
         joins[seed] = True
         members, border = {seed}, [seed]
         while border:
             a, b, c = hull.triangles[border.pop()].tolist()
             for edge in ((b, a), (c, b), (a, c)):
-                new = [k for k in beside.get(edge, ()) if joins[k] and k not in members]
+                new = [k for k in faces_of_edge.get(edge, ()) if joins[k] and k not in members]
                 members.update(new)
                 border += new
         rows = sorted(members)
@@ -124,8 +124,8 @@ def largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
     plane = points[members] @ np.stack([u, np.cross(normal, u)], 1)
     if len(members) > _MOST_CORNERS:
         turn = 2.0 * math.pi * np.arange(_MOST_CORNERS) / _MOST_CORNERS
-        far = np.unique(np.argmax(plane @ np.stack([np.cos(turn), np.sin(turn)]), 0))
-        members, plane = members[far], plane[far]
+        extremes = np.unique(np.argmax(plane @ np.stack([np.cos(turn), np.sin(turn)]), 0))
+        members, plane = members[extremes], plane[extremes]
     arm = plane - plane.mean(0)
     around = np.argsort(np.arctan2(arm[:, 1], arm[:, 0]), kind="stable")
     members, plane = members[around], plane[around]
@@ -133,6 +133,6 @@ def largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
         return [int(k) for k in members]
     fours = np.array(list(itertools.combinations(range(len(members)), 4)))
     a, b, c, d = (plane[fours[:, k]] for k in range(4))
-    one, two = c - a, d - b
-    areas = 0.5 * np.abs(one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0])
+    diagonal, other_diagonal = c - a, d - b
+    areas = 0.5 * np.abs(diagonal[:, 0] * other_diagonal[:, 1] - diagonal[:, 1] * other_diagonal[:, 0])
     return [int(k) for k in members[fours[int(np.argmax(areas))]]]

@@ -46,12 +46,12 @@ def choose_vertices(hull: HullTables, m: Any, height: Any) -> list[VertexTouch]:
     repeated = np.array(False)
     for k in range(POINTS - 1):
         repeated = repeated | (corners[k] == lowest)
-    places = [(lowest, repeated)] + [(corners[k], corners[k] < 0.0) for k in range(POINTS - 1)]
+    candidates = [(lowest, repeated)] + [(corners[k], corners[k] < 0.0) for k in range(POINTS - 1)]
     touches = []
-    for number, absent in places:
-        vertex = np.take(hull.vertices, number, axis=0)
+    for index, absent in candidates:
+        vertex = np.take(hull.vertices, index, axis=0)
         gap = height + vertex @ m
-        touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * hull.extent, gap), vertex, number))
+        touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * hull.extent, gap), vertex, index))
     return touches
 
 
@@ -62,12 +62,12 @@ def choose_points(hull: Hull, m: Any, height: Any) -> list[VertexTouch]:
     repeated, extent = np.array(False), np.max(hull.bounds()[1] - hull.bounds()[0])
     for k in range(POINTS - 1):
         repeated = repeated | np.all(quad[k] == lowest)
-    places = [(lowest, repeated, np.array(-1.0))]
+    candidates = [(lowest, repeated, np.array(-1.0))]
     for k in range(POINTS - 1):
-        again = np.all(quad[k] == quad[k - 1]) if k else np.array(False)
-        places.append((quad[k], again, (POINTS - 1.0) * face + float(k)))
+        is_repeated = np.all(quad[k] == quad[k - 1]) if k else np.array(False)
+        candidates.append((quad[k], is_repeated, (POINTS - 1.0) * face + float(k)))
     touches = []
-    for vertex, absent, number in places:
+    for vertex, absent, index in candidates:
         gap = height + vertex @ m
-        touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * extent, gap), vertex, number))
+        touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * extent, gap), vertex, index))
     return touches

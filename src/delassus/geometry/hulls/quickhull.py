@@ -107,7 +107,7 @@ def _seed(points: Array, resolution: float) -> tuple[Indices, bool]:
 # --- solid hulls ------------------------------------------------------------------------------------------------------
 
 
-def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: float) -> Hull:
+def _solid_hull(points: Array, seed: Indices, bound: float, max_vertices: int, extent: float) -> Hull:
     a, b, c, d = seed.tolist()
     faces = _Faces.through(points, np.array([(a, b, c), (a, c, d), (a, d, b), (b, d, c)]))
     remaining = np.setdiff1d(np.arange(len(points)), seed)
@@ -120,26 +120,28 @@ def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: f
             break
         sides = [k for k in sides if k in remaining]
         row, face = divmod(int(np.argmax(heights)), heights.shape[1])
-        if sides and vertices < most:
+        if sides and vertices < max_vertices:
             row = int(np.searchsorted(remaining, sides[0]))
             face = int(np.argmax(heights[row]))
-        elif heights[row, face] <= bound or vertices >= most:
+        elif heights[row, face] <= bound or vertices >= max_vertices:
             distances = _distances(points[remaining], heights, points[faces.corners])
             row = int(np.argmax(distances))
             error = float(distances[row])
-            if error <= bound or vertices >= most:
+            if error <= bound or vertices >= max_vertices:
                 break
             face = int(np.argmax(heights[row]))
-        grown = _with_point(faces, heights[row], face, int(remaining[row]), _ROUNDING * extent)
-        if grown is not None:
-            kept, corners = grown
+        extension = _with_point(faces, heights[row], face, int(remaining[row]), _ROUNDING * extent)
+        if extension is not None:
+            remaining_faces, corners = extension
             added = _Faces.through(points, corners)
-            faces = _Faces(*(np.concatenate([old[kept], new]) for old, new in zip(faces, added, strict=True)))
-            heights = np.concatenate([heights[:, kept], added.heights(points[remaining])], axis=1)
+            faces = _Faces(
+                *(np.concatenate([old[remaining_faces], new]) for old, new in zip(faces, added, strict=True))
+            )
+            heights = np.concatenate([heights[:, remaining_faces], added.heights(points[remaining])], axis=1)
             vertices += 1
         remaining, heights = np.delete(remaining, row), np.delete(heights, row, axis=0)
-    names = np.unique(faces.corners)  # by rounding, later vertices may have covered one
-    return Hull(points[names], np.searchsorted(names, faces.corners), error)
+    vertex_indices = np.unique(faces.corners)  # by rounding, later vertices may have covered one
+    return Hull(points[vertex_indices], np.searchsorted(vertex_indices, faces.corners), error)
 
 
 def _flat_sides(points: Array, extent: float) -> list[int]:
@@ -150,11 +152,11 @@ def _flat_sides(points: Array, extent: float) -> list[int]:
         plane = np.delete(points, axis, axis=1)
         for height in (points[:, axis], -points[:, axis]):
             side = np.flatnonzero(height >= height.max() - _FLAT * extent)
-            far = side[np.argmax(plane[side] @ directions, axis=0)]
-            x, y = plane[far].T
+            extremes = side[np.argmax(plane[side] @ directions, axis=0)]
+            x, y = plane[extremes].T
             area = 0.5 * abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
             if area > _LARGE * np.prod(np.ptp(plane, axis=0)):
-                corners |= dict.fromkeys(far.tolist())
+                corners |= dict.fromkeys(extremes.tolist())
     return list(corners)
 
 
@@ -164,34 +166,34 @@ def _with_point(faces: _Faces, heights: Array, face: int, point: int, rounding: 
     `heights` are those of the point above all faces. The result is None if rounding leaves no closed surface; then the
     point is nearly in the planes of several faces and is omitted.
     """
-    neighbours: dict[tuple[int, int], int] = {}
+    face_of_edge: dict[tuple[int, int], int] = {}
     for k, (a, b, c) in enumerate(faces.corners.tolist()):
-        neighbours |= {(a, b): k, (b, c): k, (c, a): k}
+        face_of_edge |= {(a, b): k, (b, c): k, (c, a): k}
     visible, border, horizon = {face}, [face], []
     while border:
         a, b, c = faces.corners[border.pop()].tolist()
         for edge in ((a, b), (b, c), (c, a)):
-            other = neighbours[edge[::-1]]
-            if other not in visible and heights[other] > rounding:
-                visible.add(other)
-                border.append(other)
+            neighbor = face_of_edge[edge[::-1]]
+            if neighbor not in visible and heights[neighbor] > rounding:
+                visible.add(neighbor)
+                border.append(neighbor)
     for k in visible:
         a, b, c = faces.corners[k].tolist()
-        horizon += [edge for edge in ((a, b), (b, c), (c, a)) if neighbours[edge[::-1]] not in visible]
+        horizon += [edge for edge in ((a, b), (b, c), (c, a)) if face_of_edge[edge[::-1]] not in visible]
     starts = [edge[0] for edge in horizon]
     if len(set(starts)) != len(starts) or not _is_one_loop(dict(horizon)):
         return None
-    kept = np.array([k for k in range(len(faces.corners)) if k not in visible], int)
-    return kept, np.array([(a, b, point) for a, b in horizon])
+    remaining = np.array([k for k in range(len(faces.corners)) if k not in visible], int)
+    return remaining, np.array([(a, b, point) for a, b in horizon])
 
 
-def _is_one_loop(following: dict[int, int]) -> bool:
+def _is_one_loop(successors: dict[int, int]) -> bool:
     """Whether the edges from each vertex to the following one form a single closed polygon."""
-    start = at = next(iter(following))
-    for count in range(1, len(following) + 1):
-        at = following.get(at, -1)
+    start = at = next(iter(successors))
+    for count in range(1, len(successors) + 1):
+        at = successors.get(at, -1)
         if at == start:
-            return count == len(following)
+            return count == len(successors)
     return False
 
 
@@ -217,15 +219,15 @@ def _distances_to_triangles(x: Array, triangles: Array) -> Array:
     for start, end in ((a, b), (b, c), (c, a)):
         along, arm = end - start, x - start
         inside &= np.einsum("ij,ij->i", np.cross(normal, along), arm) >= 0.0
-        share = np.clip(np.einsum("ij,ij->i", along, arm) / np.einsum("ij,ij->i", along, along), 0.0, 1.0)
-        nearest = np.minimum(nearest, np.linalg.norm(arm - share[:, None] * along, axis=1))
+        fraction = np.clip(np.einsum("ij,ij->i", along, arm) / np.einsum("ij,ij->i", along, along), 0.0, 1.0)
+        nearest = np.minimum(nearest, np.linalg.norm(arm - fraction[:, None] * along, axis=1))
     return np.where(inside, np.abs(height), nearest)
 
 
 # --- flat hulls -------------------------------------------------------------------------------------------------------
 
 
-def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
+def _flat_hull(points: Array, seed: Indices, bound: float, max_vertices: int) -> Hull:
     """The hull of coplanar points: a polygon grows by the point that is farthest beyond one of its edges."""
     a, b, c = points[seed]
     along = (b - a) / np.linalg.norm(b - a)
@@ -235,12 +237,12 @@ def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
     loop, error = seed.tolist(), 0.0
     while True:
         start, end = x[loop], x[loop[1:] + loop[:1]]
-        way = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
-        outward = np.stack([way[:, 1], -way[:, 0]], 1)
+        direction = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
+        outward = np.stack([direction[:, 1], -direction[:, 0]], 1)
         beyond = x @ outward.T - np.sum(outward * start, 1)
         nearest = np.where(beyond > 0.0, _distances_to_edges(x, start, end), np.inf).min(1)
         error = float(np.where(np.isfinite(nearest), nearest, 0.0).max())
-        if error <= bound or len(loop) >= most:
+        if error <= bound or len(loop) >= max_vertices:
             break
         point, edge = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
         loop.insert(int(edge) + 1, int(point))
@@ -251,5 +253,5 @@ def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
 def _distances_to_edges(x: Array, start: Array, end: Array) -> Array:
     """Distances (points, edges) of points (n, 2) in a plane from edges."""
     along, arm = end - start, x[:, None] - start
-    share = np.clip(np.sum(arm * along, -1) / np.sum(along * along, -1), 0.0, 1.0)
-    return np.asarray(np.linalg.norm(arm - share[..., None] * along, axis=-1))
+    fraction = np.clip(np.sum(arm * along, -1) / np.sum(along * along, -1), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(arm - fraction[..., None] * along, axis=-1))

@@ -25,7 +25,7 @@ _FACE_HEIGHT: Final = 2e-3
 
 
 class TableRow(NamedTuple):
-    """A row of a constant table (rows, n, …), by its traced index; only the elements that are used are read."""
+    """A row of a constant table (rows, n, …), by its traced index; reads only requested elements."""
 
     table: Any
     row: Any
@@ -101,38 +101,36 @@ class Hull(NamedTuple):
             return self._face_of_table(direction)
 
         def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
-            normal, quad, number = face
+            normal, quad, index = face
             cosine = normal @ direction
             better = cosine > best[0]
-            return tuple(
-                np.where(better, x, y) for x, y in zip((cosine, normal, quad, number), best, strict=True)
-            ), None
+            return tuple(np.where(better, x, y) for x, y in zip((cosine, normal, quad, index), best, strict=True)), None
 
-        numbers = numpy.arange(float(len(self.normals)))
+        indices = numpy.arange(float(len(self.normals)))
         none = (np.array(-2.0), np.zeros(3), np.zeros((4, 3)), np.array(0.0))
-        (_, normal, quad, number), _ = scan(visit, none, (self.normals, self.quads, numbers))
-        return quad, normal, number
+        (_, normal, quad, index), _ = scan(visit, none, (self.normals, self.quads, indices))
+        return quad, normal, index
 
     def _face_of_table(self, direction: Any) -> tuple[Any, Any, Any]:
         """The face nearest to a direction, read from the table; only the corners of this face are read."""
 
         def visit(best: tuple[Any, Any], face: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
-            normal, number = face
+            normal, index = face
             cosine = normal @ direction
             better = cosine > best[0]
-            return (np.where(better, cosine, best[0]), np.where(better, number, best[1])), None
+            return (np.where(better, cosine, best[0]), np.where(better, index, best[1])), None
 
-        numbers = numpy.arange(float(len(self.normals)))
-        (_, number), _ = scan(visit, (np.array(-2.0), np.array(0.0)), (self.normals.whole(), numbers))
-        return self.quads.element(number), self.normals.element(number), number
+        indices = numpy.arange(float(len(self.normals)))
+        (_, index), _ = scan(visit, (np.array(-2.0), np.array(0.0)), (self.normals.whole(), indices))
+        return self.quads.element(index), self.normals.element(index), index
 
     def _supports_of_tilts(self, direction: Any) -> Any:
         size = np.abs(direction)
-        least = np.where(size[0] <= np.minimum(size[1], size[2]), numpy.array([1.0, 0.0, 0.0]), 0.0)
-        least = least + np.where(size[0] <= np.minimum(size[1], size[2]), 0.0, 1.0) * np.where(
+        axis = np.where(size[0] <= np.minimum(size[1], size[2]), numpy.array([1.0, 0.0, 0.0]), 0.0)
+        axis = axis + np.where(size[0] <= np.minimum(size[1], size[2]), 0.0, 1.0) * np.where(
             size[1] <= size[2], numpy.array([0.0, 1.0, 0.0]), numpy.array([0.0, 0.0, 1.0])
         )
-        u = np.cross(direction, least)
+        u = np.cross(direction, axis)
         u = u / np.sqrt(u @ u)
         w = np.cross(direction, u)
         arms = [u, w, -u, -w]

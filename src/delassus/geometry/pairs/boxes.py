@@ -102,19 +102,19 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     thin = np.minimum(np.min(h1), np.min(h2))
     small = _SAME * thin
     away = p1 - p2
-    mine, gap1, (next_n, next_gap) = _nearest_face(R1, p1, h1, -away, R2, h2, small)
-    theirs, gap2, _ = _nearest_face(R2, p2, h2, away, R1, h1, small)
+    first_face, gap1, (next_n, next_gap) = _nearest_face(R1, p1, h1, -away, R2, h2, small)
+    second_face, gap2, _ = _nearest_face(R2, p2, h2, away, R1, h1, small)
     edges = _nearest_edges(R1, p1, h1, R2, p2, h2, away, small)
-    aligned = mine.n @ theirs.n < -_ALIGNED  # the faces next to the touching edges are parallel
-    axis, gap = np.where(aligned, -next_n, -mine.n), np.where(aligned, next_gap, gap1)
-    flat, between, rounded = _rounded(axis, gap, theirs.n, gap2, _ROUND * thin)
+    aligned = first_face.n @ second_face.n < -_ALIGNED  # the faces next to the touching edges are parallel
+    axis, gap = np.where(aligned, -next_n, -first_face.n), np.where(aligned, next_gap, gap1)
+    flat, between, rounded = _rounded(axis, gap, second_face.n, gap2, _ROUND * thin)
     flat = np.maximum(flat, gap1)
     # Between parallel edges, the reference is the face most aligned with the normal, in either order of the boxes.
-    by_first = np.where(rounded, axis @ between > theirs.n @ between + _SAME, gap1 > gap2 + small)
+    by_first = np.where(rounded, axis @ between > second_face.n @ between + _SAME, gap1 > gap2 + small)
     crossing = edges.gap > flat + small
-    far = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2)) if absent is None else absent
-    above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, mine), (R1, p1, h1, theirs))]
-    reference = _Face(*(np.where(by_first, a, b) for a, b in zip(mine, theirs, strict=True)))
+    unused_gap = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2)) if absent is None else absent
+    above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, first_face), (R1, p1, h1, second_face))]
+    reference = _Face(*(np.where(by_first, a, b) for a, b in zip(first_face, second_face, strict=True)))
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
     side = np.where(by_first, -1.0, 1.0)
     towards = np.where(rounded, between, side * reference.n)
@@ -122,21 +122,21 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     corners = _polygon(
         reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, side * between, flat)
     )
-    active = np.stack([there & ~crossing for there, _, _ in corners])
+    active = np.stack([exists & ~crossing for exists, _, _ in corners])
     points = np.stack([point for _, _, point in corners])
-    gaps = np.stack([np.where(there, gap, far) for there, gap, _ in corners])
+    gaps = np.stack([np.where(exists, gap, unused_gap) for exists, gap, _ in corners])
     lowest = np.argmin(gaps)
     meets, point = _between(edges, small)
-    gap = np.where(crossing, np.where(meets, edges.gap, far), np.take(gaps, lowest))
+    gap = np.where(crossing, np.where(meets, edges.gap, unused_gap), np.take(gaps, lowest))
     deepest = Separation(gap, np.where(crossing, point, np.take(points, lowest, axis=0)), normal)
     largest = np.maximum(np.maximum(gap1, gap2), edges.gap)
     is_beside = rounded if absent is not None else rounded | (gap > largest + small)
     bound = np.where(rounded, np.maximum(largest, np.minimum(flat, _ROUND * thin)), largest)
-    across = Separation(np.where(meets & (edges.gap > 0.0), edges.gap, far), point, edges.n)
-    known = Separation(*(np.where(rounded, a, b) for a, b in zip(across, deepest, strict=True)))
+    across = Separation(np.where(meets & (edges.gap > 0.0), edges.gap, unused_gap), point, edges.n)
+    candidate = Separation(*(np.where(rounded, a, b) for a, b in zip(across, deepest, strict=True)))
     smooth = np.where(rounded, _BLEND * _ROUND * thin, 0.0)
     deepest = cond(
-        is_beside & (largest > 0.0), lambda: _nearest_features(one, other, known, bound, (normal, smooth)), deepest
+        is_beside & (largest > 0.0), lambda: _nearest_features(one, other, candidate, bound, (normal, smooth)), deepest
     )
     # The patch is translated so that its lowest corner has the gap of the boxes. If the bound by two planes is less
     # than the distance, the nearest features are not in the patch, and the patch is farther away.
@@ -150,43 +150,48 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     axes = np.stack([smaller.u, smaller.w, smaller.n])
     feature = 4.0 * np.where(crossing, 64.0 + edges.number, 8.0 * smaller.number + larger) + 1.0
     touches = select_touches(deepest, axes, _patch_width(axes, reference, incident), (active, points, gaps), feature)
-    return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, far)) for touch in touches]
+    return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, unused_gap)) for touch in touches]
 
 
-def _nearest_features(one: Placed, other: Placed, known: Separation, bound: Any, blend: tuple[Any, Any]) -> Separation:
-    """The distance of separated boxes: the smallest distance of a corner from the other box, unless `known` is nearer.
+def _nearest_features(
+    one: Placed, other: Placed, candidate: Separation, bound: Any, blend: tuple[Any, Any]
+) -> Separation:
+    """The distance of separated boxes: the minimum of `candidate` and of the distances of corners from the other box.
 
     The gap is at least `bound`, the largest gap on all axes or that of rounded edges. `blend` has a normal and a length
     [m]: over this length, the normal changes from that of `blend` to that of the nearest points.
     """
 
-    def from_corners(own: Placed, box: Placed) -> tuple[Any, Any, Any]:
-        """The smallest distance of the corners of `own` from `box`, the corner, and its nearest point of `box`."""
-        half, half_own = 0.5 * lengths(box.size), 0.5 * lengths(own.size)
+    def from_corners(cornered: Placed, box: Placed) -> tuple[Any, Any, Any]:
+        """The smallest distance of the corners of `cornered` from `box`, the corner, and the nearest point of `box`."""
+        half, half_cornered = 0.5 * lengths(box.size), 0.5 * lengths(cornered.size)
 
         def visit(best: tuple[Any, Any, Any], signs: Any) -> tuple[Any, None]:
-            corner = own.p + own.R @ (signs * half_own)
+            corner = cornered.p + cornered.R @ (signs * half_cornered)
             local = box.R.T @ (corner - box.p)
             nearest = box.p + box.R @ np.clip(local, -half, half)
-            way = corner - nearest
-            distance = np.sqrt(way @ way)
+            offset = corner - nearest
+            distance = np.sqrt(offset @ offset)
             new = (distance, corner, nearest)
             return tuple(np.where(distance < best[0], a, b) for a, b in zip(new, best, strict=True)), None
 
-        return scan(visit, (np.array(1e300), own.p, box.p), _SIGNS)[0]
+        return scan(visit, (np.array(1e300), cornered.p, box.p), _SIGNS)[0]
 
-    mine, theirs = from_corners(one, other), from_corners(other, one)
-    is_mine = mine[0] <= theirs[0]
-    gap = np.where(is_mine, mine[0], theirs[0])
-    point, nearest = np.where(is_mine, mine[1], theirs[2]), np.where(is_mine, mine[2], theirs[1])
+    from_first, from_second = from_corners(one, other), from_corners(other, one)
+    is_from_first = from_first[0] <= from_second[0]
+    gap = np.where(is_from_first, from_first[0], from_second[0])
+    point, nearest = (
+        np.where(is_from_first, from_first[1], from_second[2]),
+        np.where(is_from_first, from_first[2], from_second[1]),
+    )
     new = Separation(gap, point, (point - nearest) / np.where(gap > 0.0, gap, 1.0))
-    nearer = gap < known.gap
-    found = Separation(*(np.where(nearer, a, b) for a, b in zip(new, known, strict=True)))
+    nearer = gap < candidate.gap
+    closest = Separation(*(np.where(nearer, a, b) for a, b in zip(new, candidate, strict=True)))
     touch_normal, length = blend
-    share = np.where(found.gap < length, found.gap / np.where(length > 0.0, length, 1.0), 1.0)
-    share = np.where(found.gap > 0.0, share, 0.0)
-    n = share * found.normal + (1.0 - share) * touch_normal
-    return Separation(np.maximum(found.gap, bound), found.point, n / norm(n))
+    weight = np.where(closest.gap < length, closest.gap / np.where(length > 0.0, length, 1.0), 1.0)
+    weight = np.where(closest.gap > 0.0, weight, 0.0)
+    n = weight * closest.normal + (1.0 - weight) * touch_normal
+    return Separation(np.maximum(closest.gap, bound), closest.point, n / norm(n))
 
 
 def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
@@ -208,49 +213,49 @@ def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any
     return np.where(rounded, length - rho, np.maximum(gap_a, gap_b)), n, rounded
 
 
-def _select(which: list[Any], values: list[Any]) -> Any:
+def _select(conditions: list[Any], values: list[Any]) -> Any:
     """The value whose condition holds; the last one if no other does."""
-    found = values[-1]
-    for condition, value in zip(reversed(which[:-1]), reversed(values[:-1]), strict=True):
-        found = np.where(condition, value, found)
-    return found
+    result = values[-1]
+    for condition, value in zip(reversed(conditions[:-1]), reversed(values[:-1]), strict=True):
+        result = np.where(condition, value, result)
+    return result
 
 
-def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
+def _face(R: Any, p: Any, h: Any, conditions: list[Any], signs: list[Any]) -> _Face:
     """The face on one of three axes, on the side given by a sign."""
     turns = [(k, (k + 1) % 3, (k + 2) % 3) for k in range(3)]
-    n = _select(which, [signs[k] * R[:, k] for k, _, _ in turns])
-    u, w = (_select(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
-    deep, hu, hw = (_select(which, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
-    number = _select(which, [2.0 * k + np.where(signs[k] > 0.0, 0.0, 1.0) for k in range(3)])
-    return _Face(n, u, w, hu, hw, p + deep * n, number)
+    n = _select(conditions, [signs[k] * R[:, k] for k, _, _ in turns])
+    u, w = (_select(conditions, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
+    depth, hu, hw = (_select(conditions, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
+    number = _select(conditions, [2.0 * k + np.where(signs[k] > 0.0, 0.0, 1.0) for k in range(3)])
+    return _Face(n, u, w, hu, hw, p + depth * n, number)
 
 
 def _nearest_face(
     R: Any, p: Any, h: Any, to_other: Any, R2: Any, h2: Any, small: Any
 ) -> tuple[_Face, Any, tuple[Any, Any]]:
-    """The face of a box with the largest gap to another one, the gap, and the normal and gap of the next one."""
+    """The face of a box with the largest gap to another box, the gap, and normal and gap of the second best face."""
     across = R.T @ to_other
-    shadow = np.abs(R.T @ R2) @ h2
-    gaps = [np.abs(across[k]) - h[k] - shadow[k] for k in range(3)]
+    half_width = np.abs(R.T @ R2) @ h2
+    gaps = [np.abs(across[k]) - h[k] - half_width[k] for k in range(3)]
     first = (gaps[0] >= gaps[1] - small) & (gaps[0] >= gaps[2] - small)
     second = gaps[1] >= gaps[2] - small
-    which = [first, second, None]
+    conditions = [first, second, None]
     signs = [np.where(across[k] < 0.0, -1.0, 1.0) for k in range(3)]
     normals = [signs[k] * R[:, k] for k in range(3)]
     rest = [tuple(k for k in range(3) if k != best) for best in range(3)]
-    one, two = (_select(which, [gaps[pair[i]] for pair in rest]) for i in (0, 1))
-    others = [_select(which, [normals[pair[i]] for pair in rest]) for i in (0, 1)]
-    following = np.where(two > one, others[1], others[0]), np.maximum(one, two)
-    return _face(R, p, h, which, signs), _select(which, gaps), following
+    one, two = (_select(conditions, [gaps[pair[i]] for pair in rest]) for i in (0, 1))
+    others = [_select(conditions, [normals[pair[i]] for pair in rest]) for i in (0, 1)]
+    second_best = np.where(two > one, others[1], others[0]), np.maximum(one, two)
+    return _face(R, p, h, conditions, signs), _select(conditions, gaps), second_best
 
 
 def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
     """The face of a box whose normal is most nearly opposite to a direction."""
     along = R.T @ n
     size = np.abs(along)
-    which = [(size[0] >= size[1]) & (size[0] >= size[2]), size[1] >= size[2], None]
-    return _face(R, p, h, which, [np.where(along[k] > 0.0, -1.0, 1.0) for k in range(3)])
+    conditions = [(size[0] >= size[1]) & (size[0] >= size[2]), size[1] >= size[2], None]
+    return _face(R, p, h, conditions, [np.where(along[k] > 0.0, -1.0, 1.0) for k in range(3)])
 
 
 def _polygon(
@@ -258,17 +263,18 @@ def _polygon(
 ) -> list[tuple[Any, Any, Any]]:
     """Corners of the overlap of a face and another one above it: whether they exist, their gaps, and points.
 
-    Gaps are heights above the face. If `edge` (whether, normal, gap) is rounded, gaps are measured along its normal,
-    relative to the lowest corner. x and y are along the face's edges, and z is the height above the face. Points
-    outside the face by less than `beside` count as above it.
+    Gaps are heights above the face. `edge` has a flag that says whether an edge is rounded, and the normal and gap of
+    this edge. With a rounded edge, gaps are measured along its normal, relative to the lowest corner. Coordinates x and
+    y are along the edges of the face, and z is the height above it. Points outside the face by less than `beside` count
+    as above it.
     """
     axes = np.stack([face.u, face.w, face.n])
     center, s, t = axes @ (above.center - face.center), above.hu * (axes @ above.u), above.hw * (axes @ above.w)
-    wide, found = np.stack([face.hu, face.hw]) + beside, []
+    wide, candidates = np.stack([face.hu, face.hw]) + beside, []
     corners = [center + a * s + b * t for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
     for corner in corners:
         within = np.all(np.abs(corner[:2]) <= wide + small)
-        found.append((within, corner))
+        candidates.append((within, corner))
     # A corner of the face as center + a s + b t; the face above is not vertical.
     det = s[0] * t[1] - s[1] * t[0]
     det = np.where(np.abs(det) > 0.0, det, 1.0)
@@ -277,31 +283,31 @@ def _polygon(
         a, b = (dx * t[1] - dy * t[0]) / det, (dy * s[0] - dx * s[1]) / det
         height = center[2] + a * s[2] + b * t[2]
         within = (np.abs(a) * above.hu <= above.hu + small) & (np.abs(b) * above.hw <= above.hw + small)
-        found.append((within, np.stack([x * face.hu, y * face.hw, height])))
+        candidates.append((within, np.stack([x * face.hu, y * face.hw, height])))
     for k in range(4):
         start, end = corners[k], corners[(k + 1) % 4]
-        found += _clip_edge(start, end - start, wide)
+        candidates += _clip_edge(start, end - start, wide)
     origin = face.center
     rounded, normal, gap = edge
     n = np.where(rounded, axes @ normal, numpy.array([0.0, 0.0, 1.0]))
     lowest = corners[0] @ n
     for corner in corners[1:]:
         lowest = np.minimum(lowest, corner @ n)
-    more = np.where(rounded, gap - lowest, 0.0)
-    return [(active, at @ n + more, origin + axes.T @ at) for active, at in found]
+    offset = np.where(rounded, gap - lowest, 0.0)
+    return [(active, at @ n + offset, origin + axes.T @ at) for active, at in candidates]
 
 
-def _clip_edge(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
-    """The points at which an edge, start + λ way for λ from 0 to 1, enters and leaves the region above a face."""
+def _clip_edge(start: Any, edge: Any, wide: Any) -> list[tuple[Any, Any]]:
+    """The points where an edge, start + λ edge for λ from 0 to 1, enters and leaves the region above a face."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):
-        still = np.abs(way[k]) <= 1e-9 * wide[k]
-        slope = np.where(still, 1.0, way[k])
+        is_parallel = np.abs(edge[k]) <= 1e-9 * wide[k]
+        slope = np.where(is_parallel, 1.0, edge[k])
         low, high = (-wide[k] - start[k]) / slope, (wide[k] - start[k]) / slope
         outside = np.abs(start[k]) > wide[k]
-        begin = np.maximum(begin, np.where(still, np.where(outside, 2.0, 0.0), np.minimum(low, high)))
-        end = np.minimum(end, np.where(still, 1.0, np.maximum(low, high)))
-    return [(begin <= end, start + at * way) for at in (begin, end)]
+        begin = np.maximum(begin, np.where(is_parallel, np.where(outside, 2.0, 0.0), np.minimum(low, high)))
+        end = np.minimum(end, np.where(is_parallel, 1.0, np.maximum(low, high)))
+    return [(begin <= end, start + at * edge) for at in (begin, end)]
 
 
 def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: Any) -> _Edges:

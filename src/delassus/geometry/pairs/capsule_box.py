@@ -11,7 +11,7 @@ minus the radius. It changes by at most the motion of the bodies. Outside, the n
 inside it is the n with the largest gap, that of a face or the product of an edge and the axis.
 
 The derivative of half the squared distance, d · (x - clip(x)), is monotone in t and linear between the six t at which
-the axis passes the planes of the faces: the nearest t is found exactly, without iterations.
+the axis passes the planes of the faces. So the nearest t is computed exactly, without iterations.
 
 A capsule that lies on a face, or a box on a capsule, needs two contacts: the points where the axis enters and leaves
 the region above the face, or its ends. The nearest point is a third contact if it is nearer than both, for example if
@@ -72,30 +72,30 @@ def capsule_on_box(capsule: Placed, box: Placed) -> list[Touch]:
     axis = _Axis(B.T @ (p - center), B.T @ R[:, 2], 0.5 * length, 0.5 * lengths(size))
     small = _SAME * np.minimum(np.min(axis.h), radius)
     t = _nearest(axis)
-    away = axis.outside(t)
-    far = norm(away)
-    is_outside = far > TINY
-    inner, is_edge = _way_out(axis, small)
-    n = np.where(is_outside, away / np.maximum(far, TINY), inner.n)
-    t, deepest = np.where(is_outside, t, inner.t), np.where(is_outside, far, inner.gap)
+    offset = axis.outside(t)
+    distance_outside = norm(offset)
+    is_outside = distance_outside > TINY
+    inner, is_edge = _exit_direction(axis, small)
+    n = np.where(is_outside, offset / np.maximum(distance_outside, TINY), inner.n)
+    t, deepest = np.where(is_outside, t, inner.t), np.where(is_outside, distance_outside, inner.gap)
     start, end, above = _above_face(axis, n)
     above = above & (is_outside | ~is_edge)
     plane = np.abs(n) @ axis.h  # inside, gaps are those above the plane of the face
     points = []
-    for place, active in ((start, above), (end, above & (end - start > small))):
-        out = axis.outside(place)
-        distance = norm(out)
-        direction = np.where(is_outside, out / np.maximum(distance, TINY), n)
-        points.append((active, np.where(is_outside, distance, n @ axis.at(place) - plane), direction, place))
-    nearer = np.array(True)
+    for position, active in ((start, above), (end, above & (end - start > small))):
+        point_offset = axis.outside(position)
+        distance = norm(point_offset)
+        direction = np.where(is_outside, point_offset / np.maximum(distance, TINY), n)
+        points.append((active, np.where(is_outside, distance, n @ axis.at(position) - plane), direction, position))
+    is_nearer = np.array(True)
     for active, gap, _, _ in points:
-        nearer = nearer & (~active | (deepest < gap - small))
-    points.append((nearer, deepest, n, t))
+        is_nearer = is_nearer & (~active | (deepest < gap - small))
+    points.append((is_nearer, deepest, n, t))
     absent = np.abs(deepest) + 4.0 * (np.max(axis.h) + radius + length)
     touches = []
-    for active, gap, direction, place in points:
+    for active, gap, direction, position in points:
         normal = B @ direction
-        point = p + place * R[:, 2] - radius * normal
+        point = p + position * R[:, 2] - radius * normal
         touches.append(Touch(np.where(active, gap - radius, absent), point, normal))
     return touches
 
@@ -103,20 +103,20 @@ def capsule_on_box(capsule: Placed, box: Placed) -> list[Touch]:
 def _nearest(axis: _Axis) -> Any:
     """A t at which the axis is nearest to the box."""
     low, high = np.array(-axis.reach), np.array(axis.reach)
-    places = [np.clip(t, -axis.reach, axis.reach) for k in range(3) for t in axis.crossings(k)]
+    breakpoints = [np.clip(t, -axis.reach, axis.reach) for k in range(3) for t in axis.crossings(k)]
     slopes = [axis.d @ axis.outside(t) for t in (low, high)]
-    before, after = np.minimum(slopes[0], 0.0), np.maximum(slopes[1], 0.0)
+    slope_low, slope_high = np.minimum(slopes[0], 0.0), np.maximum(slopes[1], 0.0)
     low, high = np.where(slopes[1] <= 0.0, high, low), np.where(slopes[0] >= 0.0, low, high)
-    for t in places:
+    for t in breakpoints:
         slope = axis.d @ axis.outside(t)
         rises, falls = (slope > 0.0) & (t < high), (slope <= 0.0) & (t > low)
-        high, after = np.where(rises, t, high), np.where(rises, slope, after)
-        low, before = np.where(falls, t, low), np.where(falls, slope, before)
-    steep = after - before
-    return low + (high - low) * np.where(steep > 0.0, -before / np.where(steep > 0.0, steep, 1.0), 0.0)
+        high, slope_high = np.where(rises, t, high), np.where(rises, slope, slope_high)
+        low, slope_low = np.where(falls, t, low), np.where(falls, slope, slope_low)
+    rise = slope_high - slope_low
+    return low + (high - low) * np.where(rise > 0.0, -slope_low / np.where(rise > 0.0, rise, 1.0), 0.0)
 
 
-def _way_out(axis: _Axis, small: Any) -> tuple[_Side, Any]:
+def _exit_direction(axis: _Axis, small: Any) -> tuple[_Side, Any]:
     """The direction of the shortest path of an axis out of a box, and whether it is the product with an edge."""
     sides = [*(_face(axis, k) for k in range(3)), *(_edge(axis, k) for k in range(3))]
     best, is_edge = sides[0], np.array(False)

@@ -4,7 +4,7 @@ Both facets are convex polygons or segments. Their intersection in the plane nor
 types of corners: corners of each that are within the other, and crossings of two edges. At each of them the gap is the
 difference of the heights of both facets along the normal, which is at least the gap of the bodies.
 
-A slot keeps the corner that is farthest in the slot's direction, which rotates with the first facet. The directions are
+A slot has the corner that is farthest in the slot's direction, which rotates with the first facet. The directions are
 (1, 0.8) and its quarter turns, in units of the facets' widths. They distinguish the corners of rectangles and rhombi,
 so that a slot keeps its corner under small motions. The score includes depth: on tilted facets, slots are on the lower
 side. If no slot has the smallest gap of the bodies, the nearest slot gets it.
@@ -59,25 +59,25 @@ class _Polygon(NamedTuple):
     is_flat: Any
 
     def height(self, y: Any) -> Any:
-        """The height of its plane at a point (2,)."""
+        """The height of the facet's plane at a point (2,)."""
         a, m = self.corners[0], self.normal
         steep = np.abs(m[2]) < _PARALLEL
         return a[2] - (m[0] * (y[0] - a[0]) + m[1] * (y[1] - a[1])) / np.where(steep, 1.0, m[2])
 
     def contains(self, y: Any, small: Any) -> Any:
-        """Whether a point (2,) is within it, up to a distance `small`."""
+        """Whether a point (2,) is within the facet, up to a distance `small`."""
 
         def visit(bounds: tuple[Any, Any], edge: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
             a, b = edge
-            way = b[:2] - a[:2]
-            size = np.sqrt(way @ way)
-            side = (way[0] * (y[1] - a[1]) - way[1] * (y[0] - a[0])) / np.where(size > small, size, 1.0)
+            direction = b[:2] - a[:2]
+            size = np.sqrt(direction @ direction)
+            side = (direction[0] * (y[1] - a[1]) - direction[1] * (y[0] - a[0])) / np.where(size > small, size, 1.0)
             side = np.where(size > small, side, 0.0)
             return (np.minimum(bounds[0], side), np.maximum(bounds[1], side)), None
 
         ends = np.concatenate([self.corners[1:], self.corners[:1]])
-        (least, most), _ = scan(visit, (np.array(0.0), np.array(0.0)), (self.corners, ends))
-        return self.is_flat & ((least >= -small) | (most <= small))
+        (lowest, highest), _ = scan(visit, (np.array(0.0), np.array(0.0)), (self.corners, ends))
+        return self.is_flat & ((lowest >= -small) | (highest <= small))
 
 
 class _Slots(NamedTuple):
@@ -152,7 +152,7 @@ def _empty(slots: int) -> _Slots:
 
 
 def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, Any, Any, Any], _Slots]:
-    """A function that offers a corner with its point (3,) and gap to all slots, if it is active."""
+    """A function that inserts an active corner, with its point (3,) and gap, into slots where it has the best score."""
     size = np.max(width)
     directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size)
 
@@ -168,25 +168,26 @@ def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, An
 def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, feature: Any) -> list[Touch]:
     """The contacts of the slots; slots that repeat another one have large gaps.
 
-    If no slot has the smallest gap, the nearest slot gets it, and its point as well if the gap is much smaller.
+    If no slot has the gap of `deepest`, the nearest slot gets it. It also gets the point of `deepest` if its own gap is
+    much larger.
     """
     slots = len(best.gap)
     absent = [best.score[k] < -1e299 for k in range(slots)]
     for k in range(slots):
         for j in range(k):
-            apart = best.place[k][:2] - best.place[j][:2]
-            absent[k] = absent[k] | (apart @ apart <= (_REPEATED * size) ** 2)
+            separation = best.place[k][:2] - best.place[j][:2]
+            absent[k] = absent[k] | (separation @ separation <= (_REPEATED * size) ** 2)
     distance = [np.where(absent[k], 1e200, best.place[k][:2] @ best.place[k][:2]) for k in range(slots)]
     nearest, excess = np.argmin(np.stack(distance)), np.min(best.gap) - deepest.gap
     touches = []
     for k in range(slots):
         is_nearest = nearest == float(k)
-        moved = is_nearest & (excess > _MOVED * size)
-        place = np.where(moved, 0.0, best.place[k])
+        takes_deepest_point = is_nearest & (excess > _MOVED * size)
+        position = np.where(takes_deepest_point, 0.0, best.place[k])
         # Faces of tables have an error of their tolerance, so gaps are bounded below by that of the bodies.
         gap = np.where(absent[k], 1e100, np.maximum(best.gap[k], deepest.gap))
         gap = np.where(is_nearest & (excess > _REPEATED * size), deepest.gap, gap)
-        touches.append(Touch(gap, deepest.point + axes.T @ place, deepest.normal, feature + k))
+        touches.append(Touch(gap, deepest.point + axes.T @ position, deepest.normal, feature + k))
     return touches
 
 
@@ -198,14 +199,14 @@ def _edge_pairs(k: int, m: int) -> Any:
     return numpy.array(pairs, float).reshape(-1, 4)
 
 
-def _across(n: Any, axis: Any, spare: Any) -> Any:
-    """A unit vector (3,) orthogonal to n, along the axis of a facet, or along that of the other one if the first is
-    parallel to n."""
+def _across(n: Any, axis: Any, alternative: Any) -> Any:
+    """A unit vector (3,) orthogonal to n: the projection of `axis`, or of `alternative` if `axis` is nearly parallel
+    to n."""
     result = numpy.array([1.0, 0.0, 0.0])
     far_from_x = np.abs(n[0]) < 0.8
     result = np.where(far_from_x, result, numpy.array([0.0, 1.0, 0.0]))
     result = result - (result @ n) * n
-    for candidate in (spare, axis):
+    for candidate in (alternative, axis):
         part = candidate - (candidate @ n) * n
         result = np.where(part @ part > 0.01, part, result)
     return result / norm(result)
@@ -222,5 +223,5 @@ def _polygon(facet: Facet, axes: Any, origin: Any) -> _Polygon:
 
 
 def _width(polygon: _Polygon) -> Any:
-    """Half its extents (2,) in the plane normal to the contact normal."""
+    """Half the extents (2,) of a polygon in the plane normal to the contact normal."""
     return 0.5 * (np.max(polygon.corners[:, :2], axis=0) - np.min(polygon.corners[:, :2], axis=0))

@@ -28,8 +28,8 @@ class PairEntry:
     """The contact function of two types of shapes, its number of points by the size of the first shape, and whether it
     is applied in both directions.
 
-    `touches_within` also takes the possible approach. It is faster for shapes that cannot touch within it and returns
-    absent contacts for these.
+    `touches_within` has the possible approach as a third argument. For shapes that cannot touch within it, it returns
+    absent contacts without a complete narrow phase.
     """
 
     touches: PairFunction
@@ -50,12 +50,12 @@ def pair(
     mutual: bool = False,
     touches_within: NearFunction | None = None,
 ) -> Callable[[F], F]:
-    """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
+    """Register a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
     for name in (one, other):
         if name not in SHAPES:
             raise ValueError(f"there is no shape {name!r}; the shapes are {', '.join(SHAPES)}.")
     if one != other and (other, one) in PAIRS:
-        raise ValueError(f"the pair of {other} and {one} is registered already: keep that order.")
+        raise ValueError(f"the pair of {other} and {one} is registered already: use the same order of both shapes.")
 
     def register(function: F) -> F:
         count = points if callable(points) else lambda size: points

@@ -24,7 +24,7 @@ _NONE: Final = 1e300
 def nearest_weights(corners: list[Any], target: Any) -> Any:
     """Weights (4,) of four corners (3,), at least one of them zero, whose mean is the nearest point to a target (3,).
 
-    Corners may coincide. Cost: some 450 operations.
+    Corners may coincide. Cost: about 450 operations.
     """
     arms = [corner - target for corner in corners]
     best, weights = _square(arms[0]), np.array(numpy.eye(4)[0])
@@ -43,12 +43,12 @@ def _square(x: Any) -> Any:
 
 def _edge(arms: list[Any], i: int, j: int) -> tuple[Any, Any]:
     """The foot from 0 on the edge of two corners."""
-    way = arms[j] - arms[i]
-    size = _square(way)
-    share = -(arms[i] @ way) / np.where(size > 0.0, size, 1.0)
-    inside = (share > 0.0) & (share < 1.0)
-    foot = arms[i] + share * way
-    return np.where(inside, _square(foot), _NONE), _weights({i: 1.0 - share, j: share})
+    edge = arms[j] - arms[i]
+    size = _square(edge)
+    fraction = -(arms[i] @ edge) / np.where(size > 0.0, size, 1.0)
+    inside = (fraction > 0.0) & (fraction < 1.0)
+    foot = arms[i] + fraction * edge
+    return np.where(inside, _square(foot), _NONE), _weights({i: 1.0 - fraction, j: fraction})
 
 
 def _triangle(arms: list[Any], i: int, j: int, k: int) -> tuple[Any, Any]:

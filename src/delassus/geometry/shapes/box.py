@@ -68,8 +68,8 @@ class Box(ShapeKind):
         w = pick(2)[1]
         middle = body.p + side * arm
         corners = np.stack([middle + a * u + b * w for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))])
-        number = np.where(x, 0.0, np.where(y, 2.0, 4.0)) + np.where(side > 0.0, 0.0, 1.0)
-        return Facet(corners, side * normal, axis, number)
+        index = np.where(x, 0.0, np.where(y, 2.0, 4.0)) + np.where(side > 0.0, 0.0, 1.0)
+        return Facet(corners, side * normal, axis, index)
 
     def outline(self, size: Any) -> Array:
         """The points that are drawn: the corners."""
@@ -86,7 +86,7 @@ class Box(ShapeKind):
 
 
 def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
-    """The distance of a point of the terrain, which is not moved out of the box upwards."""
+    """The distance of a point of the terrain from a box; inside, faces that face upward are omitted."""
     local, halves = body.R.T @ (x - body.p), 0.5 * lengths(body.size)
     side = np.where(local < 0.0, -1.0, 1.0)
     return distance_from_below(np.abs(local) - halves, side, body.R[2], halves, [body.R[:, k] for k in range(3)])

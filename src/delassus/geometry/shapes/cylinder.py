@@ -23,7 +23,7 @@ _EIGHTH: Final = 0.25 * math.pi
 
 @register_shape("cylinder")
 class Cylinder(ShapeKind):
-    """A cylinder; it touches the ground with the lowest point of each rim, and with others on which it stands."""
+    """A cylinder; it touches the ground with the lowest point and two other points of each rim."""
 
     has_distance = True
     lengths = 2
@@ -130,7 +130,7 @@ def _sides(body: Placed, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
-    """The distance of a point of the terrain, which is not moved out through a lid that faces upward."""
+    """The distance of a point of the terrain from a cylinder; inside, a lid that faces upward is omitted."""
     beyond, outward, side = _sides(body, x)
     up = np.stack([np.array(0.0), body.R[2, 2]])
     halves = np.stack([np.array(body.size[0]), np.array(0.5 * body.size[1])])

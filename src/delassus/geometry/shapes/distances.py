@@ -20,29 +20,29 @@ def norm(x: Any) -> Any:
 
 
 def distance_from_ball(x: Any, center: Any, radius: Any, at_center: Any) -> tuple[Any, Any]:
-    """The signed distance of a point from a ball, and the direction away from its center (there, `at_center`)."""
-    away = x - center
-    far = norm(away)
-    return far - radius, np.where(far > TINY, away / np.maximum(far, TINY), at_center)
+    """The signed distance of a point from a ball, and the direction from its center; at the center, `at_center`."""
+    offset = x - center
+    distance = norm(offset)
+    return distance - radius, np.where(distance > TINY, offset / np.maximum(distance, TINY), at_center)
 
 
 def distance_from_sides(beyond: Any, directions: list[Any]) -> tuple[Any, Any]:
     """The distance and normal of a point that is `beyond` (n,) orthogonal sides; inside, those of the nearest side."""
     outside = np.maximum(beyond, 0.0)
-    far = norm(outside)
-    rounded = sum(outside[k] / np.maximum(far, TINY) * n for k, n in enumerate(directions))
-    most, flat = beyond[0], directions[0]
+    distance = norm(outside)
+    rounded = sum(outside[k] / np.maximum(distance, TINY) * n for k, n in enumerate(directions))
+    depth, face_normal = beyond[0], directions[0]
     for k in range(1, len(directions)):
-        flat = np.where(beyond[k] > most, directions[k], flat)
-        most = np.maximum(most, beyond[k])
-    out = far > TINY
-    return np.where(out, far, most), np.where(out, rounded, flat)
+        face_normal = np.where(beyond[k] > depth, directions[k], face_normal)
+        depth = np.maximum(depth, beyond[k])
+    is_outside = distance > TINY
+    return np.where(is_outside, distance, depth), np.where(is_outside, rounded, face_normal)
 
 
 def distance_from_below(beyond: Any, side: Any, up: Any, halves: Any, directions: list[Any]) -> tuple[Any, Any]:
-    """The distance and normal of a point that is not moved out through sides that face upward.
+    """The distance and normal of a point; for points inside, sides that face upward are omitted.
 
-    Otherwise it is `distance_from_sides`.
+    Outside, it equals `distance_from_sides`.
 
     Args:
         beyond: (n,) the distance [m] of the point beyond the nearer of two opposite sides.
@@ -53,11 +53,11 @@ def distance_from_below(beyond: Any, side: Any, up: Any, halves: Any, directions
     """
     outward = [side[k] * direction for k, direction in enumerate(directions)]
     gap, normal = distance_from_sides(beyond, outward)
-    turned = side * up > UPWARD
-    lower = np.where(turned, -beyond - 2.0 * halves, beyond)
-    depth, way = lower[0], np.where(turned[0], -outward[0], outward[0])
+    is_reversed = side * up > UPWARD
+    lower = np.where(is_reversed, -beyond - 2.0 * halves, beyond)
+    depth, exit_normal = lower[0], np.where(is_reversed[0], -outward[0], outward[0])
     for k in range(1, len(directions)):
-        way = np.where(lower[k] > depth, np.where(turned[k], -outward[k], outward[k]), way)
+        exit_normal = np.where(lower[k] > depth, np.where(is_reversed[k], -outward[k], outward[k]), exit_normal)
         depth = np.maximum(lower[k], depth)
     inside = np.max(beyond) < 0.0
-    return np.where(inside, depth, gap), np.where(inside, way, normal)
+    return np.where(inside, depth, gap), np.where(inside, exit_normal, normal)

@@ -54,18 +54,18 @@ class Ellipsoid(ShapeKind):
         halves = lengths(body.size)
         local = body.R.T @ (x - body.p)
         y = np.maximum(np.abs(local), _OFF_AXIS * halves)
-        least = np.min(halves)
-        past = (halves - least) * (halves + least)
+        shortest = np.min(halves)
+        excess = (halves - shortest) * (halves + shortest)
 
-        def climb(u: Any, _: Any) -> tuple[Any, None]:
-            terms = (halves * y / (u + past)) ** 2
+        def newton_step(u: Any, _: Any) -> tuple[Any, None]:
+            terms = (halves * y / (u + excess)) ** 2
             F = np.sum(terms)
-            return u + np.maximum(F * (np.sqrt(F) - 1.0) / np.sum(terms / (u + past)), 0.0), None
+            return u + np.maximum(F * (np.sqrt(F) - 1.0) / np.sum(terms / (u + excess)), 0.0), None
 
-        u, _ = scan(climb, np.max(halves * y - past), numpy.zeros(_ITERATIONS))
-        m = y / (u + past)
+        u, _ = scan(newton_step, np.max(halves * y - excess), numpy.zeros(_ITERATIONS))
+        m = y / (u + excess)
         size = norm(m)
-        return (u - least * least) * size, body.R @ (np.where(local < 0.0, -1.0, 1.0) * m / size)
+        return (u - shortest * shortest) * size, body.R @ (np.where(local < 0.0, -1.0, 1.0) * m / size)
 
     def support(self, body: Placed, direction: Any) -> Any:
         """The support point p + A² n/‖A n‖ in the axes of the ellipsoid, with the half-axes A."""

@@ -27,8 +27,8 @@ from delassus.geometry.shapes.terrain import (
 )
 from delassus.geometry.surfaces import Surface
 
-_NEVER: Final = 1e6
-"""Depth below faces through which a point is not moved out of a hull, as a multiple of the hull's extent."""
+_OMITTED: Final = 1e6
+"""Depth added to faces that face upward, as a multiple of the hull's extent, so that they are not selected."""
 
 
 @register_shape("mesh")
@@ -43,15 +43,15 @@ class Mesh(ShapeKind):
         """The contacts of the lowest vertex, then those of a face; features are indices of vertices."""
         if isinstance(body.size, Hull):
             height, normal = surface(body.p)
-            chosen = choose_points(body.size, body.R.T @ normal, height)
-            return [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
+            selected = choose_points(body.size, body.R.T @ normal, height)
+            return [Touch(gap, body.at(vertex), normal, index) for gap, vertex, index in selected]
         hull = tables_of(body.size)
         if isinstance(surface, HeightField):
             touches = vertex_touches(surface, hull.vertices, body.at, body.p)
         else:
             height, normal = surface(body.p)
-            chosen = choose_vertices(hull, body.R.T @ normal, height)
-            touches = [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
+            selected = choose_vertices(hull, body.R.T @ normal, height)
+            touches = [Touch(gap, body.at(vertex), normal, index) for gap, vertex, index in selected]
         if not on_field:
             return touches
         middle = 0.5 * (hull.vertices.min(0) + hull.vertices.max(0))
@@ -76,12 +76,12 @@ class Mesh(ShapeKind):
 
     def facet(self, body: Placed, direction: Any) -> Facet:
         """The face whose normal is nearest to the direction."""
-        quad, normal, number = as_hull(body.size).face(body.R.T @ direction)
+        quad, normal, index = as_hull(body.size).face(body.R.T @ direction)
         corners = np.stack([body.at(quad[k]) for k in range(4)])
         edge = corners[2] - corners[0]
         size = norm(edge)
         axis = np.where(size > 0.0, edge / np.where(size > 0.0, size, 1.0), body.R[:, 0])
-        return Facet(corners, body.R @ normal, axis, number)
+        return Facet(corners, body.R @ normal, axis, index)
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
         """No lengths, since readers check vertices."""
@@ -93,32 +93,33 @@ class Mesh(ShapeKind):
 
 
 def _distance_of_terrain(body: Placed, hull: HullTables) -> Distance:
-    """The distance of a point of the terrain, which is not moved out upwards: its largest height above faces.
+    """The distance of a point of the terrain from a hull: its largest height above faces.
 
-    Outside, near edges and vertices, the Euclidean distance is larger; both are zero on the surface.
+    For points inside, faces that face upward are omitted. Outside, near edges and vertices, the Euclidean distance is
+    larger; both are zero on the surface.
     """
     normals, offsets = hull.planes
-    raised = map_stacks(lambda n: np.where(body.R[2] @ n > UPWARD, _NEVER * hull.extent, 0.0), normals)
+    raised = map_stacks(lambda n: np.where(body.R[2] @ n > UPWARD, _OMITTED * hull.extent, 0.0), normals)
 
     def distance(x: Any) -> tuple[Any, Any]:
         local = body.R.T @ (x - body.p)
 
         def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
-            highest, way, depth, way_out = best
+            highest, outward, depth, exit_normal = best
             normal, offset, above = face
             height = normal @ local - offset
             higher, deeper = height > highest, height - above > depth
             return (
                 np.where(higher, height, highest),
-                np.where(higher, normal, way),
+                np.where(higher, normal, outward),
                 np.where(deeper, height - above, depth),
-                np.where(deeper, normal, way_out),
+                np.where(deeper, normal, exit_normal),
             ), None
 
         none = (np.array(-numpy.inf), np.zeros(3), np.array(-numpy.inf), np.zeros(3))
-        (gap, normal, depth, way_out), _ = scan(visit, none, (normals, offsets, raised))
+        (gap, normal, depth, exit_normal), _ = scan(visit, none, (normals, offsets, raised))
         inside = gap < 0.0
-        return np.where(inside, depth, gap), body.R @ np.where(inside, way_out, normal)
+        return np.where(inside, depth, gap), body.R @ np.where(inside, exit_normal, normal)
 
     return distance
 

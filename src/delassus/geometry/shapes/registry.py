@@ -3,7 +3,7 @@
 A shape does not depend on robots. It has a size, whose values define it, and a placement: the rotation R from its axes
 to the world's, and its center p. The rest of the package reads the table:
 
-    simulation    contact points on the ground, which of them roll, properties for checks of a scene
+    simulation    contact points on the ground, whether they roll, properties for checks of a scene
     pairs         distance fields and supports
     particles     distance fields of obstacles
     output        points of the surface, for drawings
@@ -73,8 +73,14 @@ class Core(NamedTuple):
 
 
 class Facet(NamedTuple):
-    """A face, edge or point of a core: corners (k, 3) [m] in order, some repeated if there are fewer, outward normal
-    (3,), direction (3,) of the first edge, and index among the facets of the shape."""
+    """A face, edge or point of a core.
+
+    Attributes:
+        corners: (k, 3) [m] in order, with repetitions if there are fewer than k.
+        normal: (3,) outward normal.
+        axis: (3,) direction of the first edge.
+        number: Index among the facets of the shape.
+    """
 
     corners: Any
     normal: Any
@@ -83,7 +89,7 @@ class Facet(NamedTuple):
 
 
 def lengths(size: Any) -> Any:
-    """A size as an array; of NumPy if its values are known while a kernel is traced, so that they fold."""
+    """A size as an array; a plain NumPy array if its values are known at compile time, so that they are constants."""
     return numpy.array(size) if isinstance(size, tuple) else size
 
 

@@ -54,7 +54,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
     def visit(best: Any, shift: Any) -> Any:
         i, j = first[0] + shift[0], first[1] + shift[1]
         a, b, c, d = height(i, j), height(i, j + 1.0), height(i + 1.0, j), height(i + 1.0, j + 1.0)
-        for number, rises in enumerate((((c - a), (d - c)), ((d - b), (b - a)))):
+        for triangle, rises in enumerate((((c - a), (d - c)), ((d - b), (b - a)))):
             n = np.stack([-rises[0] / grid.spacing[0], -rises[1] / grid.spacing[1], np.array(1.0)])
             n = n / norm(n)
             u = n - (n @ axis) * axis
@@ -62,19 +62,19 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
             x = center - radius * u / np.maximum(size, _UPRIGHT)
             s = (x[0] - grid.origin[0]) / grid.spacing[0] - i
             t = (x[1] - grid.origin[1]) / grid.spacing[1] - j
-            along, across = (s, t) if number == 0 else (t, s)
+            along, across = (s, t) if triangle == 0 else (t, s)
             above = (along <= 1.0 + _ROUNDING) & (across >= -_ROUNDING) & (across <= along + _ROUNDING)
             gap = (x[2] - a - rises[0] * s - rises[1] * t) * n[2]
             gap = np.where(above & (size > _UPRIGHT), gap, _FAR)
-            feature = 2.0 * (i * float(grid.columns) + j) + float(number)
+            feature = 2.0 * (i * float(grid.columns) + j) + float(triangle)
             best = _insert_minimum(best, _Lowest(gap, x, n, feature), radius)
         return best, None
 
     shifts = grid.shifts(reach)
     none = _Lowest(np.array(_FAR), np.array(center), np.array((0.0, 0.0, 1.0)), np.array(-1.0))
     lowest, _ = scan(visit, (none,) * RIM_POINTS, shifts)
-    away = 10.0 * radius + np.abs(field(center)[0])
-    return [Touch(np.where(gap > 0.5 * _FAR, away, gap), *rest) for gap, *rest in lowest]
+    unused_gap = 10.0 * radius + np.abs(field(center)[0])
+    return [Touch(np.where(gap > 0.5 * _FAR, unused_gap, gap), *details) for gap, *details in lowest]
 
 
 def _insert_minimum(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:

@@ -12,11 +12,11 @@ It is orthogonal to the edge of the grid and to that of the shape. A minimum on 
 other corners w of all triangles around x. Other minima are not contacts: with them, a box that slides on level ground
 would hit every point of the grid.
 
-The space below the surface is solid, so a shape is not moved down into it. For points inside a shape, f omits the faces
-that face upward (by 30° or more), so that a spike leaves even a thin plate through the side where it entered.
+The space below the surface is solid, so contacts must not push a shape down into it. For points inside a shape, f omits
+the faces that face upward (by 30° or more): a spike leaves even a thin plate through the side where it entered.
 
-Five minima are kept: the smallest, and those that would be the smallest if the shape were tilted slightly to each of
-four sides. For a ridge below a box, they include its two ends.
+Five minima are selected: the smallest, and those that would be the smallest if the shape were tilted slightly to each
+of four sides. For a ridge below a box, they include its two ends.
 
 Cost: 4 distances for each grid point below the shape, and 12 more if it is near and an edge leaves the shape.
 """
@@ -56,7 +56,7 @@ _LEAST: Final = 1e-12
 _FAR: Final = 1e9
 """Placeholder for the gap [m] of contacts that do not exist, for comparisons."""
 
-_NEIGHBOURS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
+_NEIGHBORS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
 """Neighbors of a grid point along x, y and the diagonal; the edges to the first three belong to it."""
 
 _BESIDE: Final = ((2, 4), (2, 3), (0, 1))
@@ -111,13 +111,13 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
 
     def visit(best: Any, shift: Any) -> Any:
         i, j = first[0] + shift[0], first[1] + shift[1]
-        x, around = node(i, j), [node(i + u, j + v) for u, v in _NEIGHBOURS]
-        number = 4.0 * (i * float(grid.columns) + j)
+        x, around = node(i, j), [node(i + u, j + v) for u, v in _NEIGHBORS]
+        index = 4.0 * (i * float(grid.columns) + j)
         below = body.lowest - np.maximum(x[2], np.max(np.stack([end[2] for end in around[:3]])))
-        level = _Minimum(below, x, np.array((0.0, 0.0, -1.0)), number)
-        near = below < (_REACH - 1.0) * body.radius
-        far = _with_minimum(best, level, body.center)
-        return cond(near, lambda best: _with_minima_around(best, body, x, around, number), far, best), None
+        level = _Minimum(below, x, np.array((0.0, 0.0, -1.0)), index)
+        is_near = below < (_REACH - 1.0) * body.radius
+        updated = _with_minimum(best, level, body.center)
+        return cond(is_near, lambda best: _with_minima_around(best, body, x, around, index), updated, best), None
 
     shifts = grid.shifts(radius)
     none = _Minimum(np.array(_FAR), np.array(body.center), np.array((0.0, 0.0, -1.0)), np.array(-1.0))
@@ -127,8 +127,8 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
         absent = gap > 0.5 * _FAR
         for other in minima[:k]:
             absent = absent | (feature == other[3])
-        apart = np.where(absent, 10.0 * body.radius + np.abs(body.lowest - point[2]), gap + _SKIN)
-        touches.append(Touch(apart, point - np.where(absent, 0.0, gap) * normal, -normal, feature))
+        gap_or_unused = np.where(absent, 10.0 * body.radius + np.abs(body.lowest - point[2]), gap + _SKIN)
+        touches.append(Touch(gap_or_unused, point - np.where(absent, 0.0, gap) * normal, -normal, feature))
     return touches
 
 
@@ -156,8 +156,8 @@ def vertex_touches(surface: Surface, vertices: Any, at: Callable[[Any], Any], ce
         absent = np.array(False)
         for other in minima[:k]:
             absent = absent | (feature == other[3])
-        far = 10.0 * np.max(np.abs(vertices)) + np.abs(gap)
-        touches.append(Touch(np.where(absent, far, gap), point, normal, feature))
+        unused_gap = 10.0 * np.max(np.abs(vertices)) + np.abs(gap)
+        touches.append(Touch(np.where(absent, unused_gap, gap), point, normal, feature))
     return touches
 
 
@@ -165,8 +165,8 @@ def _with_minimum(best: tuple[_Minimum, ...], other: _Minimum, center: Any) -> t
     """Insert a minimum into the smallest ones for all tilts."""
     arm, minima = other.point - center, []
     for side, least in zip(_SIDES, best, strict=True):
-        before = least.point - center
-        lower = other.gap - _TILT * (side @ arm[:2]) < least.gap - _TILT * (side @ before[:2])
+        least_arm = least.point - center
+        lower = other.gap - _TILT * (side @ arm[:2]) < least.gap - _TILT * (side @ least_arm[:2])
         minima.append(_Minimum(*(np.where(lower, new, old) for new, old in zip(other, least, strict=True))))
     return tuple(minima)
 
@@ -175,12 +175,12 @@ def _with_minimum(best: tuple[_Minimum, ...], other: _Minimum, center: Any) -> t
 
 
 def _with_minima_around(
-    best: tuple[_Minimum, ...], body: ConvexBody, x: Any, around: list[Any], number: Any
+    best: tuple[_Minimum, ...], body: ConvexBody, x: Any, around: list[Any], index: Any
 ) -> tuple[_Minimum, ...]:
     """Insert the minima at a grid point (3,) and inside its edges into the smallest ones."""
     gap, normal = body.distance(x)
-    here = _Minimum(_gap_if_minimum(body, gap, x, normal, around), x, normal, number)
-    best = _with_minimum(best, here, body.center)
+    vertex_minimum = _Minimum(_gap_if_minimum(body, gap, x, normal, around), x, normal, index)
+    best = _with_minimum(best, vertex_minimum, body.center)
 
     def visit(best: Any, edge: Any) -> Any:
         end, one, other, feature = edge
@@ -188,18 +188,18 @@ def _with_minima_around(
         at_end = body.distance(end)
         left = _Bracket(np.array(0.0), gap, normal @ along, normal)
         right = _Bracket(np.array(1.0), at_end[0], at_end[1] @ along, at_end[1])
-        slope = _TILT * np.sqrt(along @ along)  # a smaller slope means that the edge lies in a face
+        slope = _TILT * np.sqrt(along @ along)  # below this slope, the edge is parallel to a face
         inside = ((left.slope < -slope) & (right.slope > -slope)) | ((left.slope < slope) & (right.slope > slope))
 
         def add(best: Any) -> Any:
-            depth, point, way = _minimum_on_edge(body, x, along, left, right)
-            depth = _gap_if_minimum(body, depth, point, way, [one, other])
-            return _with_minimum(best, _Minimum(depth, point, way, feature), body.center)
+            depth, point, edge_normal = _minimum_on_edge(body, x, along, left, right)
+            depth = _gap_if_minimum(body, depth, point, edge_normal, [one, other])
+            return _with_minimum(best, _Minimum(depth, point, edge_normal, feature), body.center)
 
         return cond(inside, add, best, best), None
 
     ends, ones, others = (np.stack([around[k] for k in column]) for column in ((0, 1, 2), *zip(*_BESIDE, strict=True)))
-    best, _ = scan(visit, best, (ends, ones, others, number + numpy.array([1.0, 2.0, 3.0])))
+    best, _ = scan(visit, best, (ends, ones, others, index + numpy.array([1.0, 2.0, 3.0])))
     return tuple(_Minimum(*one) for one in best)
 
 
@@ -214,33 +214,37 @@ class _Bracket(NamedTuple):
 
 def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right: _Bracket) -> tuple[Any, Any, Any]:
     """The gap, the point (3,) and the normal (3,) of the minimum between two sides of it."""
-    least = _LEAST * np.sqrt(along @ along)
+    tolerance = _LEAST * np.sqrt(along @ along)
 
-    def clip_side(sides: Any, _: Any) -> Any:
+    def intersect_tangents(sides: Any, _: Any) -> Any:
         left, right, *_ = sides
         rise = right.slope - left.slope
-        share = (left.gap - right.gap + right.slope * right.share - left.slope * left.share) / np.maximum(rise, least)
-        share = np.clip(share, left.share, right.share)
-        gap, normal = body.distance(x + share * along)
-        here = _Bracket(share, gap, normal @ along, normal)
-        falls = here.slope < 0.0
-        left = _Bracket(*(np.where(falls, new, old) for new, old in zip(here, left, strict=True)))
-        right = _Bracket(*(np.where(falls, old, new) for new, old in zip(here, right, strict=True)))
-        return (left, right, share, gap), None
+        position = (left.gap - right.gap + right.slope * right.share - left.slope * left.share) / np.maximum(
+            rise, tolerance
+        )
+        position = np.clip(position, left.share, right.share)
+        gap, normal = body.distance(x + position * along)
+        bracket = _Bracket(position, gap, normal @ along, normal)
+        falls = bracket.slope < 0.0
+        left = _Bracket(*(np.where(falls, new, old) for new, old in zip(bracket, left, strict=True)))
+        right = _Bracket(*(np.where(falls, old, new) for new, old in zip(bracket, right, strict=True)))
+        return (left, right, position, gap), None
 
-    (left, right, share, gap), _ = scan(clip_side, (left, right, left.share, left.gap), numpy.zeros(_TANGENTS))
-    weight = np.clip(right.slope / np.maximum(right.slope - left.slope, least), 0.0, 1.0)
+    (left, right, position, gap), _ = scan(
+        intersect_tangents, (left, right, left.share, left.gap), numpy.zeros(_TANGENTS)
+    )
+    weight = np.clip(right.slope / np.maximum(right.slope - left.slope, tolerance), 0.0, 1.0)
     mean = weight * left.normal + (1.0 - weight) * right.normal
     size = np.sqrt(mean @ mean)
-    point = x + share * along
+    point = x + position * along
     # Inside, the shortest path out is orthogonal to both edges, and longer than that to either face.
     return np.where(gap < 0.0, gap / size, gap), point, mean / size
 
 
 def _gap_if_minimum(body: ConvexBody, gap: Any, point: Any, normal: Any, others: list[Any]) -> Any:
     """The gap of a point of the terrain; large if it is not a minimum on the triangles with corners `others`."""
-    counts = np.array(True) if body.counts is None else body.counts(point)
+    is_contact = np.array(True) if body.counts is None else body.counts(point)
     for corner in others:
-        way = corner - point
-        counts = counts & (normal @ way >= -_LEVEL * np.sum(np.abs(way)))
-    return np.where(counts, gap, _FAR)
+        direction = corner - point
+        is_contact = is_contact & (normal @ direction >= -_LEVEL * np.sum(np.abs(direction)))
+    return np.where(is_contact, gap, _FAR)

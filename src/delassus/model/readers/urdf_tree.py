@@ -56,7 +56,7 @@ def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
         for side, link in (("parent", parent), ("child", child)):
             if link not in links:
                 raise joint.error(
-                    f"the {side} of joint {short(name)!r} is the link {short(link)!r}, which is not there.",
+                    f"the {side} of joint {short(name)!r} is the link {short(link)!r}, but there is no such link.",
                     code="unknown-link",
                 )
         if child in carried:
@@ -101,8 +101,8 @@ def _root(
     roots = [name for name in links if name not in carried]
     if len(roots) > 1:
         raise links[roots[1]].error(
-            f"the links {short(roots[0])!r} (line {links[roots[0]].line}) and {short(roots[1])!r} are no child of any "
-            "joint; a robot has one root link, so put a fixed joint between them.",
+            f"the links {short(roots[0])!r} (line {links[roots[0]].line}) and {short(roots[1])!r} are both without a "
+            "parent joint, but a robot must have one root link; add a fixed joint between them.",
             code="not-a-tree",
         )
     visited, stack = set(roots), list(roots)
@@ -166,8 +166,8 @@ def _check_source(
 ) -> None:
     if source not in joints:
         raise element.error(
-            f"joint {short(name)!r} mimics the joint {short(source)!r}, which is not there; correct the name or read "
-            'with mimic="ignore".',
+            f"joint {short(name)!r} mimics the joint {short(source)!r}, but there is no such joint; correct the name, "
+            'or read with mimic="ignore".',
             code="bad-mimicry",
         )
     dofs, other = kinds[name].nv, kinds[source].nv if source in kinds else 0

@@ -9,9 +9,9 @@
 
     register_activation(Integrator())
 
-An actuator names its dynamics (`Actuator.dynamics`) and has their parameters. Its force law takes the activation in
-place of the control: that of the step's beginning, or of its end if the actuator is `early`. Activations depend on
-controls alone, not on the motion, so they are advanced once a step of time, before the step.
+An actuator has the name of its dynamics (`Actuator.dynamics`) and their parameters. Its force law uses the activation
+in place of the control: that at the beginning of the step, or that at its end if the actuator is `early`. Activations
+depend on controls alone, not on the motion. They are advanced once per time step, before the step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST: Final = 1e-15
 
 @dataclass(frozen=True)
 class ActivationDynamics:
-    """How an activation follows a control; the parameters are those of the actuator (`dynamics_parameters`)."""
+    """Dynamics of an activation that follows a control; parameters are `dynamics_parameters` of the actuator."""
 
     name: ClassVar[str]
 
@@ -47,7 +47,7 @@ ACTIVATIONS: Final[dict[str, ActivationDynamics]] = {}
 
 
 def register_activation(dynamics: ActivationDynamics) -> ActivationDynamics:
-    """Put activation dynamics into the table, so that actuators can name them."""
+    """Add activation dynamics to the table, where actuators refer to them by name."""
     if ACTIVATIONS.get(dynamics.name, dynamics) != dynamics or dynamics.name == STATELESS:
         raise ValueError(f"the activation dynamics {dynamics.name!r} are registered already: choose another name.")
     ACTIVATIONS[dynamics.name] = dynamics
@@ -55,7 +55,7 @@ def register_activation(dynamics: ActivationDynamics) -> ActivationDynamics:
 
 
 def count_activations(actuators: Sequence[Actuator]) -> int:
-    """How many of some actuators have a state."""
+    """The number of actuators with a state."""
     return sum(actuator.dynamics != STATELESS for actuator in actuators)
 
 
@@ -67,12 +67,12 @@ def clip_control(actuator: Actuator, control: Any) -> Any:
 def next_activation(actuator: Actuator, activation: Any, control: Any, h: Any) -> Any:
     """The activation of an actuator after a step h [s], within its range."""
     dynamics = ACTIVATIONS[actuator.dynamics]
-    after = dynamics.advance(actuator.dynamics_parameters, activation, clip_control(actuator, control), h)
-    return np.clip(after, *actuator.activation_range) if actuator.activation_range else after
+    advanced = dynamics.advance(actuator.dynamics_parameters, activation, clip_control(actuator, control), h)
+    return np.clip(advanced, *actuator.activation_range) if actuator.activation_range else advanced
 
 
 def count_clipped(actuators: Sequence[Actuator], control: Any) -> Any:
-    """How many controls () of actuators with a state are beyond their range."""
+    """The number () of controls beyond their range, among actuators with a state."""
     count = np.array(0.0)
     for actuator, u in zip(actuators, control, strict=True):
         if actuator.dynamics != STATELESS and actuator.control_range:
@@ -83,17 +83,18 @@ def count_clipped(actuators: Sequence[Actuator], control: Any) -> Any:
 def activate(actuators: Sequence[Actuator], activation: Any, control: Any, h: Any) -> tuple[Any, Any]:
     """Inputs (nu,) of the force laws in a step h [s], and the activations (na,) at its end.
 
-    Actuators without a state take their control. Without any state, both arguments are what is returned.
+    The input of an actuator without a state is its control. If no actuator has a state, both arguments are returned
+    unchanged.
     """
     if not count_activations(actuators):
         return control, activation
     signals: list[Any] = []
-    after: list[Any] = []
+    next_activations: list[Any] = []
     for actuator, u in zip(actuators, control, strict=True):
         if actuator.dynamics == STATELESS:
             signals.append(u)
             continue
-        now = activation[len(after)]
-        after.append(next_activation(actuator, now, u, h))
-        signals.append(after[-1] if actuator.early else now)
-    return np.stack(signals), np.stack(after)
+        current = activation[len(next_activations)]
+        next_activations.append(next_activation(actuator, current, u, h))
+        signals.append(next_activations[-1] if actuator.early else current)
+    return np.stack(signals), np.stack(next_activations)

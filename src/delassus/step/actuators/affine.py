@@ -14,7 +14,7 @@ class AffineLaw(ForceLaw):
     name = "affine"
 
     def force(self, actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
-        """By gain and bias of the actuator."""
+        """The affine force with gain g and bias b of the actuator."""
         (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
         return (g0 + g1 * length + g2 * rate) * signal + b0 + b1 * length + b2 * rate
 

@@ -1,4 +1,4 @@
-"""Which actuators can be simulated, and which joints they drive."""
+"""Checks of actuators: supported features and targets, and the joints that an actuator drives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delassus.step.actuators.force_law import LAWS
 _DRIVES: Final = ("joint", "joint-in-parent", "tendon", "site", "slider-crank")
 
 ADHESION: Final = "body"
-"""What an actuator drives that would press a body onto what it touches: it keeps its control, and has no force."""
+"""The target type of adhesion actuators, MJCF's `adhesion`: they have a control but, here, no force."""
 
 
 class ActuatorError(BadArgument):
@@ -25,7 +25,7 @@ class ActuatorError(BadArgument):
 
 
 def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: bool = False) -> None:
-    """Raise unless all of them can be simulated, or, with `only_affine`, if one has a state or another force law."""
+    """Raise an error if an actuator is not supported; with `only_affine`, if one has a state or another force law."""
     for actuator in actuators:
         if not isinstance(actuator, Actuator):
             raise ActuatorError(
@@ -36,12 +36,12 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
         if actuator.drives == ADHESION and not only_affine:
             continue
         if not known or actuator.drives not in _DRIVES:
-            what = f"on a {actuator.drives}" if known else f"of the kind {' '.join(sorted(_parts(actuator)))!r}"
+            feature = f"on a {actuator.drives}" if known else f"of the kind {' '.join(sorted(_parts(actuator)))!r}"
             kinds = ", ".join(("affine", *(() if only_affine else sorted({*ACTIVATIONS, *LAWS} - {"affine"}))))
-            verb = "controlled" if only_affine else "simulated"
+            purpose = "control" if only_affine else "simulation"
             raise ActuatorError(
-                f"the actuator {actuator.name!r} is {what}; those that can be {verb} are {kinds}, and drive a "
-                f"joint, a tendon, a site or a slider-crank. {_without(actuator)}"
+                f"the actuator {actuator.name!r} is {feature}; {purpose} supports the kinds {kinds}, on a joint, a "
+                f"tendon, a site or a slider-crank. {_without(actuator)}"
             )
         if actuator.drives == "site" and not actuator.reference and actuator.law != "affine":
             raise ActuatorError(
@@ -63,16 +63,16 @@ def _check_target(model: Model, actuator: Actuator) -> None:
         tendon = tendon_named(model, actuator.target)
         if tendon is None:
             raise ActuatorError(
-                f"the actuator {actuator.name!r} drives the tendon {actuator.target!r}, which the model does not have. "
-                f"{_without(actuator)}"
+                f"the actuator {actuator.name!r} drives the tendon {actuator.target!r}, but the model has no tendon of "
+                f"this name. {_without(actuator)}"
             )
         return
     joint = model.joint(actuator.target)
     if joint.mimic is not None or not (joint.kind.nv == 1 or isinstance(joint.kind, Free | Spherical)):
         raise ActuatorError(
-            f"the actuator {actuator.name!r} drives {joint.name!r}, which is {joint.kind.label}"
-            f"{' and mimics another' if joint.mimic else ''}; joints that can be driven have one velocity of their "
-            f"own, or are spherical or free. {_without(actuator)}"
+            f"the actuator {actuator.name!r} drives {joint.name!r}, a {joint.kind.label} joint"
+            f"{' that mimics another' if joint.mimic else ''}; it must drive a spherical or free joint, or one with "
+            f"one velocity that does not mimic another. {_without(actuator)}"
         )
 
 
@@ -89,14 +89,14 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     if tendon is None or not tendon.terms:
         raise ActuatorError(
             f"the actuator {actuator.name!r} drives {actuator.target!r}, a {actuator.drives} whose moment arms depend "
-            f"on the configuration; controls need constant ones, of joints and tendons over joints. "
-            f"{_without(actuator)}"
+            f"on the configuration; a controller needs constant moment arms, as those of joints and of tendons over "
+            f"joints. {_without(actuator)}"
         )
     return [(name, gear * factor) for name, factor in tendon.terms]
 
 
 def _parts(actuator: Actuator) -> set[str]:
-    """Features of an actuator beyond an affine force without a state, named as in its file or in the tables."""
+    """Features of an actuator beyond an affine force without a state, by their names in files and tables."""
     return {*actuator.kind.split(), actuator.dynamics, actuator.law} - {STATELESS, "affine"}
 
 
@@ -106,6 +106,6 @@ def is_simple(actuator: Actuator) -> bool:
 
 
 def is_known(actuator: Actuator) -> bool:
-    """Whether the tables contain the force law and the activation dynamics of an actuator, with all its features."""
+    """Whether the tables contain the force law and the activation dynamics of an actuator and all its features."""
     dynamics = actuator.dynamics == STATELESS or actuator.dynamics in ACTIVATIONS
     return dynamics and actuator.law in LAWS and _parts(actuator) <= {actuator.dynamics, actuator.law}

@@ -11,9 +11,9 @@ from delassus.step.actuators.forces import Forces
 
 
 def push_frames(model: Model, frames: tuple[str, ...], q: Any, wrench: Any, forces: Forces) -> Forces:
-    """The forces of a step with wrenches (frames, 6) at the origins of frames: τ + Σ Jᵀ w.
+    """Add wrenches (frames, 6) at the origins of frames to the forces of a step: τ + Σ Jᵀ w.
 
-    A wrench is force [N], then torque [N·m], in the world's axes. It is that of the step's beginning: explicit.
+    A wrench is force [N], then torque [N·m], in the world's axes. It is explicit: evaluated at the start of the step.
     """
     force = forces.force
     for k, frame in enumerate(frames):
@@ -23,12 +23,12 @@ def push_frames(model: Model, frames: tuple[str, ...], q: Any, wrench: Any, forc
 
 
 class JointForces(NamedTuple):
-    """Forces on joints in addition to those of the model, and how they resist motion.
+    """Additional forces on joints, with stiffness and damping for their implicit terms.
 
     Attributes:
         force: (nv,) at the beginning of the step [N·m, N].
-        stiffness: (nv,) -∂force/∂q of each joint, zero or more; the force of a spring is then that of the step's end.
-        damping: (nv,) -∂force/∂v of each joint, zero or more.
+        stiffness: (nv,) -∂force/∂q of each joint, zero or more [N·m/rad, N/m].
+        damping: (nv,) -∂force/∂v of each joint, zero or more [N·m·s/rad, N·s/m].
     """
 
     force: Any
@@ -37,7 +37,7 @@ class JointForces(NamedTuple):
 
 
 def add_joint_forces(forces: Forces, joint: JointForces, v: Any, h: Any) -> Forces:
-    """The forces of a step with those on joints, implicit like springs and dampers of the model."""
+    """Add forces on joints to the forces of a step, implicit like springs and dampers of the model."""
     return forces._replace(
         force=forces.force + joint.force - h * joint.stiffness * v,
         added=forces.added + h * joint.damping + h * h * joint.stiffness,

@@ -1,6 +1,6 @@
 """Force laws: forces as functions of control or activation, length and rate. The table has one entry for each.
 
-An actuator names its law (`Actuator.law`) and has its parameters.
+An actuator has the name of its law (`Actuator.law`) and the parameters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ForceLaw:
         raise NotImplementedError(f"the force law {self.name!r} has no method `force`: define it.")
 
     def slope(self, actuator: Actuator, signal: Any, length: Any, rate: Any, h: Any) -> Any:
-        """∂f/∂l̇ where the length is that of the end of a step h [s]: h ∂f/∂l + ∂f/∂l̇."""
+        """The derivative of the force with respect to l̇ if the length at the end of a step h [s] is l + h l̇."""
 
         def force(x: Any, w: Any) -> Any:
             return self.force(actuator, signal, x, w)
@@ -37,7 +37,7 @@ LAWS: Final[dict[str, ForceLaw]] = {}
 
 
 def register_law(law: ForceLaw) -> ForceLaw:
-    """Put a force law into the table, so that actuators can name it."""
+    """Add a force law to the table, where actuators refer to it by name."""
     if LAWS.get(law.name, law) != law:
         raise ValueError(f"the force law {law.name!r} is registered already: choose another name.")
     LAWS[law.name] = law

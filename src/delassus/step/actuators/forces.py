@@ -1,8 +1,9 @@
 """Forces of a step other than constraint and contact forces, and their implicit terms.
 
-Forces of springs, dampers and servos are those of the step's end: M̂ = M + diag(added) + Σ k r rᵀ + coupling, and
-`force` is what remains at the velocity of the beginning. A law that changes with the velocity of the end, such as a
-servo with limits, is linear in each of its modes: a mode is an element of `added`, and one of `force`.
+Forces of springs, dampers and servos are implicit. Their derivatives with respect to velocity are added to the mass
+matrix, M̂ = M + diag(added) + Σ k r rᵀ + coupling, and `force` is evaluated for a step at constant velocity. A force
+that is piecewise linear in the velocity, such as that of a servo with limits, is linear in each mode. A mode determines
+an element of `added` and one of `force`.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ _ROUNDING: Final = 1e-9
 
 
 class LimitedServos(NamedTuple):
-    """Servos with limits, in a state: f = pull + slope (rate⁺ - rate) within them, rate⁺ = r · v⁺.
+    """Servos with limits, in a state; within its limits, f = pull + slope (rate⁺ - rate), rate⁺ = r · v⁺.
 
     Attributes:
         pull: (servos,) the force at the velocity of the step's beginning [N·m, N].
-        slope: (servos,) its derivative by the rate.
-        rate: (servos,) of the joint or tendon as the step begins [rad/s, m/s].
-        moment_arms: Of each servo r (nv,).
-        lower: (servos,) the least force.
-        upper: (servos,) the largest one.
-        dofs: Of each servo the velocities that r is of.
+        slope: (servos,) its derivative with respect to the rate.
+        rate: (servos,) the rate of the joint or tendon at the beginning of the step [rad/s, m/s].
+        moment_arms: r (nv,) for each servo.
+        lower: (servos,) the lower force limit.
+        upper: (servos,) the upper force limit.
+        dofs: For each servo, the indices of nonzero elements of r.
     """
 
     pull: Any
@@ -45,12 +46,12 @@ class Forces(NamedTuple):
 
     Attributes:
         force: (nv,) [N·m, N].
-        added: (nv,) to the diagonal of M; None for nothing.
-        rank_ones: What couples joints by the moment arms of tendons.
-        coupling: (nv, nv) what else couples them; None for nothing.
-        clipped: () controls and actuators at their limits.
-        modes: (servos,) whether each servo with limits is within (0), or at its upper (1) or lower (-1) one.
-        servos: These servos; None if there are none.
+        added: (nv,) implicit terms on the diagonal of M; None for zero.
+        rank_ones: Implicit terms k r rᵀ of tendons, which couple joints.
+        coupling: (nv, nv) other implicit terms; None for zero.
+        clipped: () the number of controls and actuators at their limits.
+        modes: (servos,) 0 for a servo within its limits, 1 for one at the upper limit, -1 at the lower.
+        servos: The servos with limits; None if there are none.
     """
 
     force: Any
@@ -77,15 +78,16 @@ def servo_modes(forces: Forces, v: Any) -> Any:
     modes = []
     for k, arms in enumerate(servos.moment_arms):
         rate = sum(arms[j] * v[j] for j in servos.dofs[k])
-        pull = servos.pull[k] + servos.slope[k] * (rate - servos.rate[k])
-        modes.append(force_mode(pull, servos.lower[k], servos.upper[k]))
+        force = servos.pull[k] + servos.slope[k] * (rate - servos.rate[k])
+        modes.append(force_mode(force, servos.lower[k], servos.upper[k]))
     return np.stack(modes)
 
 
 def predict_servo_modes(servos: LimitedServos, M: Any, h: Any) -> Any:
-    """The modes (servos,) that servos of single joints will have at the end of a step h [s], by their own inertia.
+    """A prediction of the modes (servos,) at the end of a step h [s], for servos that drive single joints.
 
-    With the inertia m = M_jj, a servo that begins with the force f ends with f m / (m - h c² slope).
+    It neglects coupling: with the inertia m = M_jj and the moment arm c, a force f at the start of the step becomes
+    f m / (m - h c² slope) at its end.
     """
     modes = []
     for k, arms in enumerate(servos.moment_arms):
@@ -96,6 +98,6 @@ def predict_servo_modes(servos: LimitedServos, M: Any, h: Any) -> Any:
 
 
 def force_mode(force: Any, lower: float, upper: float) -> Any:
-    """1 beyond the upper limit, -1 beyond the lower one, 0 within; a force at its limit but for rounding is within."""
+    """1 beyond the upper limit, -1 beyond the lower one, 0 within; limits are extended by rounding errors."""
     slack = _ROUNDING * (upper - lower)
     return np.where(force > upper + slack, 1.0, np.where(force < lower - slack, -1.0, 0.0))

@@ -1,11 +1,11 @@
 """Limits of the total actuator force of a joint, MJCF's `actuatorfrcrange`.
 
-A joint that one actuator drives alone has its limit in that actuator's own force range, since
+If one actuator alone drives a joint, and no other joint, the limit becomes part of its force range, since
 
-    clip(g clip(f, a, b), l, u) = g clip(f, clip(a, l/g, u/g), clip(b, l/g, u/g)),
+    clip(g clip(f, a, b), l, u) = g clip(f, clip(a, l/g, u/g), clip(b, l/g, u/g)).
 
-so that such a servo is implicit up to its limit. Where several actuators, or one that drives several joints, push a
-joint, the sum is clipped by the forces that they have at the velocity of the step's beginning.
+A servo of this type is implicit up to its limit. For other joints, the sum of the actuator forces at the velocity of
+the step's beginning is clipped.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from delassus.model.transmission import Actuator
 
 
 def limited_by_joints(model: Model, actuators: Iterable[Actuator]) -> tuple[Actuator, ...]:
-    """The actuators, those that drive a joint alone within its limit."""
-    every = tuple(actuators)
-    ranges, counts = _ranges(model), Counter(j for one in every for j in _actuated_velocities(model, one))
-    return tuple(_limited(model, one, ranges, counts) for one in every)
+    """The actuators; if one alone drives a joint, its force range is intersected with the limit of the joint."""
+    actuators = tuple(actuators)
+    ranges, counts = _ranges(model), Counter(j for a in actuators for j in _actuated_velocities(model, a))
+    return tuple(_limited(model, actuator, ranges, counts) for actuator in actuators)
 
 
 def shared_ranges(model: Model, actuators: tuple[Actuator, ...]) -> dict[int, tuple[float, float]]:
-    """Limits of velocities that several actuators push, or one that pushes others too, by their numbers."""
+    """Limits by velocity index, for velocities with several actuators, or with one that drives other velocities too."""
     ranges = _ranges(model)
     if not ranges:
         return {}
-    driven = [_actuated_velocities(model, one) for one in actuators]
+    driven = [_actuated_velocities(model, actuator) for actuator in actuators]
     counts = Counter(j for dofs in driven for j in dofs)
     shared = {j for dofs in driven for j in dofs if counts[j] > 1 or len(dofs) > 1}
     return {j: limits for j, limits in ranges.items() if j in shared}
 
 
 def _ranges(model: Model) -> dict[int, tuple[float, float]]:
-    """The limits of all joints that have one, by the numbers of their velocities."""
-    limited = [(start, joint.actuator_force_range) for joint, start in zip(model.joints, model.v_starts, strict=True)]
-    return {start: (result[0], result[1]) for start, result in limited if result}
+    """The actuator force limits of joints, by velocity index."""
+    limits = [(start, joint.actuator_force_range) for joint, start in zip(model.joints, model.v_starts, strict=True)]
+    return {start: (limit[0], limit[1]) for start, limit in limits if limit}
 
 
 def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:
-    """The velocities that an actuator pushes."""
+    """The indices of the velocities that an actuator drives."""
     if actuator.drives in ("joint", "joint-in-parent"):
-        own = model.v_slice(actuator.target)
-        return set(range(own.start, own.stop))
+        velocities = model.v_slice(actuator.target)
+        return set(range(velocities.start, velocities.stop))
     if actuator.drives == "tendon":
         tendon = tendon_named(model, actuator.target)
         if tendon is None:
@@ -64,6 +64,7 @@ def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:
 def _limited(
     model: Model, actuator: Actuator, ranges: dict[int, tuple[float, float]], counts: Counter[int]
 ) -> Actuator:
+    """An actuator with the limit of its joint in its force range, if it alone drives the joint."""
     driven = _actuated_velocities(model, actuator)
     if len(driven) != 1 or actuator.drives != "joint":
         return actuator
@@ -72,5 +73,5 @@ def _limited(
     if j not in ranges or counts[j] > 1 or gear == 0.0:
         return actuator
     lower, upper = sorted(limit / gear for limit in ranges[j])
-    least, most = actuator.force_range or (-math.inf, math.inf)
-    return replace(actuator, force_range=(float(np.clip(least, lower, upper)), float(np.clip(most, lower, upper))))
+    low, high = actuator.force_range or (-math.inf, math.inf)
+    return replace(actuator, force_range=(float(np.clip(low, lower, upper)), float(np.clip(high, lower, upper))))

@@ -60,26 +60,27 @@ def motors(model: Model | Mechanism, joints: str | Iterable[str] = "*") -> tuple
 
 
 def with_lag(actuators: Iterable[Actuator], time_constant: float) -> tuple[Actuator, ...]:
-    """Actuators whose force follows the control late: ȧ = (u - a)/T, and the activation a takes the control's place.
+    """Actuators with a first-order lag, ȧ = (u - a)/T: the activation a is the input of their force law.
 
-    The activations are `state.activation`: begin with those of the first control, `sim.start(q0, activation=u0)`.
+    The activations are `state.activation`. To start without a transient, set them to the first control:
+    `sim.start(q0, activation=u0)`.
 
     Args:
-        actuators: Such as those of `position_servos`, without a state of their own.
-        time_constant: T [s], at which 63 % of a step of the control have arrived.
+        actuators: Actuators without a state, such as those of `position_servos`.
+        time_constant: T [s], after which an activation has covered 63 % of a step of the control.
 
     >>> len(dl.simulation.with_lag(dl.simulation.motors(dl.load("pendulum")), time_constant=0.05))
     1
     """
     T = number_in_range("the time constant of a lag", time_constant, POSITIVE)
-    every = tuple(actuators)
-    for actuator in every:
+    actuators = tuple(actuators)
+    for actuator in actuators:
         if actuator.dynamics != STATELESS:
             raise BadArgument(
                 f"the actuator {actuator.name!r} has the dynamics {actuator.dynamics!r} already: it cannot have a lag.",
                 code="conflicting-arguments",
             )
-    return tuple(replace(one, dynamics="filterexact", dynamics_parameters=(T,), kind="filterexact") for one in every)
+    return tuple(replace(a, dynamics="filterexact", dynamics_parameters=(T,), kind="filterexact") for a in actuators)
 
 
 def _check_gains(**gains: Any) -> None:
@@ -90,15 +91,15 @@ def _check_gains(**gains: Any) -> None:
 def _servo_joints(model: Model | Mechanism, patterns: str | Iterable[str]) -> list[Joint]:
     robot: Any = getattr(model, "model", model)
     expect("the model", robot, Model, 'load("quadruped")')
-    every = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
+    candidates = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
     result: list[Joint] = []
     for pattern in name_patterns("joints", patterns):
-        chosen = find_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
-        result += [joint for joint in chosen if joint not in result]
+        matches = find_by_pattern("joint of one coordinate that matches", pattern, candidates, code="unknown-joint")
+        result += [joint for joint in matches if joint not in result]
     return result
 
 
 def _servo(joint: Joint, gain: tuple[float, float, float], bias: tuple[float, float, float]) -> Actuator:
     limited = bool(joint.effort_limit) and math.isfinite(joint.effort_limit[0])
-    most = joint.effort_limit[0] if limited else math.inf
-    return Actuator(joint.name, "joint", joint.name, gain, bias, force_range=(-most, most) if limited else ())
+    limit = joint.effort_limit[0] if limited else math.inf
+    return Actuator(joint.name, "joint", joint.name, gain, bias, force_range=(-limit, limit) if limited else ())

@@ -1,13 +1,13 @@
 """Transmissions of actuators: a length l(q) and its moment arms r, l̇ = r·v. A force f acts as r f.
 
-    joint           l = gear · q; of a spherical joint gear · φ, φ its rotation vector; of a free joint no length
+    joint           l = gear · q; for a spherical joint gear · φ, φ its rotation vector; for a free joint no length
     tendon          gear times the length of the tendon
     site            a wrench in the site's axes, without a length
-    site, reference the place of the site in the axes of the reference, and its rotation vector there
+    site, reference gear times position and rotation vector of the site relative to the reference, in its axes
     body            adhesion, which has no force here: neither length nor moment arms
     slider-crank    l = a·d - √((a·d)² + rod² - d·d), d from the slider to the crank pin, a the slider's axis
 
-as MuJoCo has them. O(n) for each.
+as defined by MuJoCo. O(n) for each.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Transmission(NamedTuple):
         length: l [m, rad].
         rate: l̇.
         moment_arms: r (nv,).
-        dofs: The velocities that r is of.
-        is_constant: Whether r are numbers, the same in every state.
+        dofs: The indices of nonzero elements of r.
+        is_constant: Whether r is the same in every state.
     """
 
     length: Any
@@ -67,29 +67,29 @@ def transmission(model: Model, actuator: Actuator, q: Any, v: Any) -> Transmissi
         dofs = sorted(moving_dofs(model, actuator.target) ^ moving_dofs(model, actuator.reference))
     else:
         length, arms, constant = _at_joint(model, actuator, q)
-        own = model.v_slice(actuator.target)
-        dofs = list(range(own.start, own.stop))
+        velocities = model.v_slice(actuator.target)
+        dofs = list(range(velocities.start, velocities.stop))
     return Transmission(length, rate_of(arms, dofs, v), arms, dofs, constant)
 
 
 def _at_joint(model: Model, actuator: Actuator, q: Any) -> tuple[Any, Any, bool]:
     """Length, moment arms, and whether these are constant."""
     joint, k = model.joint(actuator.target), model.joint_index(actuator.target)
-    own = q[model.q_starts[k] : model.q_starts[k] + joint.kind.nq]
+    coordinates = q[model.q_starts[k] : model.q_starts[k] + joint.kind.nq]
     start = model.v_starts[k]
     if joint.kind.nv == 1:
         arms = numpy.zeros(model.nv)
         arms[start] = actuator.force_gear[0]
-        return actuator.force_gear[0] * own[0], arms, True
+        return actuator.force_gear[0] * coordinates[0], arms, True
     in_parent, arms = actuator.drives == "joint-in-parent", np.zeros(model.nv)
-    R = quaternion_to_rotation(own[-4:])
+    R = quaternion_to_rotation(coordinates[-4:])
     first, second = numpy.array(actuator.force_gear), numpy.array(actuator.torque_gear)
-    if isinstance(joint.kind, Free):  # its linear velocity has the body's axes, MuJoCo's the world's
+    if isinstance(joint.kind, Free):  # linear velocities are in the body's axes here, in the world's in MuJoCo
         gear = np.concatenate([R.T @ first, R.T @ second if in_parent else np.array(second)])
         length = np.array(0.0)
     else:
         gear = R.T @ first if in_parent else np.array(first)
-        length = gear @ quaternion_log(own[-4:])
+        length = gear @ quaternion_log(coordinates[-4:])
     for i in range(joint.kind.nv):
         arms[start + i] = gear[i]
     return length, arms, False
@@ -111,22 +111,22 @@ def _at_site(model: Model, actuator: Actuator, q: Any) -> tuple[Any, Any]:
         length = length + wrench[3:] @ rotation_log(R0.T @ R)
         arms = arms + (R0 @ wrench[3:]) @ J[3:]
     arms = np.array(arms)
-    for k in common:  # both sites move alike
+    for k in common:  # no relative motion of both sites
         arms[k] = 0.0
     return length, arms
 
 
 def _slider_crank(model: Model, actuator: Actuator, q: Any) -> tuple[Any, Any]:
-    """Length and moment arms; where the rod does not reach, the length is that of the crank pin along the axis."""
+    """Length and moment arms; if the rod is too short, the length is the position of the crank pin along the axis."""
     (_, pin), (R, slider) = (frame_in_world(model, q, name) for name in (actuator.target, actuator.reference))
     axis, d = R[:, 2], pin - slider
     along = axis @ d
     square = along * along + actuator.rod * actuator.rod - d @ d
     reaches = square > 0.0
     root = np.sqrt(np.where(reaches, square, 1.0))
-    share = np.where(reaches, 1.0 - along / root, 1.0)
-    by_d = share * axis + np.where(reaches, 1.0 / root, 0.0) * d
-    by_axis = share * d
+    factor = np.where(reaches, 1.0 - along / root, 1.0)
+    by_d = factor * axis + np.where(reaches, 1.0 / root, 0.0) * d
+    by_axis = factor * d
     J, J0 = (world_jacobian(model, q, name) for name in (actuator.target, actuator.reference))
     arms = by_d @ (J[:3] - J0[:3]) + np.cross(axis, by_axis) @ J0[3:]
     gear = actuator.force_gear[0]

@@ -1,8 +1,8 @@
 """Restitution that adds no energy: reduces the coefficient until the energy does not grow.
 
-Newton's law prescribes the separation speed whatever friction does. With friction, the two together may add energy (T.
-Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never do, and λ₀ + s (λ - λ₀) lies in the friction cones
-for 0 ≤ s ≤ 1, since cones are convex. The kinetic energy is
+Newton's law prescribes the separation speed, independently of friction. Together with friction it may add energy (T.
+Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never add energy, and λ₀ + s (λ - λ₀) lies in the
+friction cones for 0 ≤ s ≤ 1, since cones are convex. The kinetic energy is
 
     T(s) = T(0) + s yᵀ u₀ + s² ½ yᵀ G y,      y = λ - λ₀,  u₀ = u + G λ₀,
 
@@ -42,8 +42,16 @@ def energy_gain(respond: Response, u: Any, impulse: Any) -> Any:
 
 
 class _Attempt(NamedTuple):
-    """The accepted solution and its fraction of restitution; impulses (m,) with full restitution, the plastic solution;
-    the number of solved problems, and whether another one is needed."""
+    """The iterate of `solve_without_gain`.
+
+    Attributes:
+        solution: The accepted solution.
+        fraction: () its fraction of restitution.
+        full_impulse: (m,) impulses with full restitution.
+        plastic: The plastic solution.
+        count: () the number of solved problems.
+        active: () whether another problem must be solved.
+    """
 
     solution: Any
     fraction: Any
@@ -67,52 +75,52 @@ def solve_without_gain(
     restitution.
 
     Args:
-        solve: Takes b (m,) and initial impulses (m,), and returns a named tuple whose first field are impulses.
+        solve: A function of b (m,) and initial impulses (m,); returns a named tuple whose first field are impulses.
         respond: G λ.
         u: (m,) row velocities before the impact.
         impact: () whether there is an impact.
         full: (m,) b with restitution.
-        plastic: (m,) b without restitution. If springs make plastic impulses add energy, only their gain is allowed.
+        plastic: (m,) b without restitution. If springs make plastic impulses add energy, this gain is allowed.
         empty: An initial solution, with the shapes of a solution.
         velocity_error: [m/s] tolerance of the velocities; impulses times this error do not count as a gain of energy.
     """
 
-    def attempt(last: _Attempt) -> _Attempt:
-        first, second, third = (last.count == float(k) for k in range(3))
+    def attempt(iterate: _Attempt) -> _Attempt:
+        first, second, third = (iterate.count == float(k) for k in range(3))
         fraction = np.where(
-            third, _largest_fraction(respond, u, last.full_impulse, last.plastic[0]), np.where(second, 0.0, 1.0)
+            third, _largest_fraction(respond, u, iterate.full_impulse, iterate.plastic[0]), np.where(second, 0.0, 1.0)
         )
-        new = solve(plastic + fraction * (full - plastic), last.solution[0])
+        new = solve(plastic + fraction * (full - plastic), iterate.solution[0])
         impulse = new[0]
-        most = np.where(third, np.maximum(energy_gain(respond, u, last.plastic[0]), 0.0), 0.0)
+        allowed = np.where(third, np.maximum(energy_gain(respond, u, iterate.plastic[0]), 0.0), 0.0)
         noise = _ROUNDING * np.sum(np.abs(impulse * u)) + velocity_error * np.sum(np.abs(impulse))
-        gains = impact & (energy_gain(respond, u, impulse) > most + noise)
+        gains = impact & (energy_gain(respond, u, impulse) > allowed + noise)
         undo = third & gains
         return _Attempt(
-            _select(undo, last.plastic, new),
+            _select(undo, iterate.plastic, new),
             np.where(undo, 0.0, fraction),
-            np.where(first, impulse, last.full_impulse),
-            _select(second, new, last.plastic),
-            last.count + 1.0,
+            np.where(first, impulse, iterate.full_impulse),
+            _select(second, new, iterate.plastic),
+            iterate.count + 1.0,
             np.where(first, gains, second),
         )
 
     start = _Attempt(empty, np.array(1.0), empty[0], empty, np.array(0.0), np.array(True))
-    last = while_loop(lambda current: current.active, attempt, start, _SOLVES)
-    return last.solution, last.fraction
+    result = while_loop(lambda iterate: iterate.active, attempt, start, _SOLVES)
+    return result.solution, result.fraction
 
 
 def _select(condition: Any, one: Any, other: Any) -> Any:
-    """One of two solutions."""
+    """The solution `one` where the condition holds, else `other`."""
     return type(one)(*(np.where(condition, x, y) for x, y in zip(one, other, strict=True)))
 
 
 def _largest_fraction(respond: Response, u: Any, impulse: Any, plastic: Any) -> Any:
-    """The largest fraction s () between plastic impulses (m,) and others (m,) that adds no energy, minus a margin."""
-    y, first = impulse - plastic, energy_gain(respond, u, plastic)
+    """The largest s () for which λ₀ + s (λ - λ₀) adds no energy, minus a margin; λ are impulses, λ₀ plastic ones."""
+    y, plastic_gain = impulse - plastic, energy_gain(respond, u, plastic)
     slope, curve = np.sum(y * (u + respond(plastic))), 0.5 * np.sum(y * respond(y))
-    room = np.maximum(0.0, -first)
-    fraction = (np.sqrt(slope * slope + 4.0 * curve * room) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
+    dissipated = np.maximum(0.0, -plastic_gain)
+    fraction = (np.sqrt(slope * slope + 4.0 * curve * dissipated) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
     return (1.0 - _MARGIN) * np.clip(fraction, 0.0, 1.0)
 
 

@@ -31,7 +31,7 @@ from delassus.linalg.schur import eliminate_rows
 MOST: Final = 500
 """Largest number of rounds; a row of n equal balls takes n."""
 
-_FOREVER: Final = 1e150
+_UNBOUNDED: Final = 1e150
 
 
 class ReflectionResult(NamedTuple):
@@ -51,32 +51,32 @@ class _Round(NamedTuple):
 
 
 def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> ReflectionResult:
-    """Reflect normal velocities u (k,) with G (k, k), for the contacts that touch (k,), a boolean each."""
+    """Reflect normal velocities u (k,) with G (k, k), for the contacts k where `on` (k,) is true."""
     k = len(u)
     response = np.stack([G[i, i] for i in range(k)])
     unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
     A, u = G * (unit[:, None] * unit[None, :]), u * unit
     close = 64.0 * 2.0 ** -computing_in().digits * np.max(np.abs(u))
 
-    def solve_contact_set(u: Any, who: Any) -> Any:
+    def solve_contact_set(u: Any, selected: Any) -> Any:
         """λ (k,) of the selected contacts."""
-        upper = np.where(who, _FOREVER, 0.0)
+        upper = np.where(selected, _UNBOUNDED, 0.0)
         return dantzig(A, u, np.zeros(k), upper, close + np.zeros(k), np.array(20.0 * k)).impulse
 
     def approaching(u: Any) -> Any:
         return on & (u < -close)
 
-    def play(current: _Round) -> _Round:
-        push = 2.0 * solve_contact_set(current.u, approaching(current.u))
-        return _Round(current.u + A @ push, current.impulse + push, current.count + 1.0)
+    def reflect_once(current: _Round) -> _Round:
+        impulse = 2.0 * solve_contact_set(current.u, approaching(current.u))
+        return _Round(current.u + A @ impulse, current.impulse + impulse, current.count + 1.0)
 
     def goes_on(current: _Round) -> Any:
         return np.any(approaching(current.u)) & (current.count < rounds)
 
-    last = while_loop(goes_on, play, _Round(u, np.zeros(k), np.array(0.0)), MOST)
+    final = while_loop(goes_on, reflect_once, _Round(u, np.zeros(k), np.array(0.0)), MOST)
     plastic = solve_contact_set(u, on)
-    blended = plastic + restitution * (last.impulse - plastic)
-    return ReflectionResult(unit * np.where(np.any(on), blended, 0.0), last.count, ~np.any(approaching(last.u)))
+    blended = plastic + restitution * (final.impulse - plastic)
+    return ReflectionResult(unit * np.where(np.any(on), blended, 0.0), final.count, ~np.any(approaching(final.u)))
 
 
 def constrained_response(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:

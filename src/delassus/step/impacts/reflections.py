@@ -30,7 +30,7 @@ class Reflections(NamedTuple):
         v: (…, nv) velocities after the impact [rad/s, m/s].
         impulse: (…, points) normal impulses [N·s].
         rounds: (…) numbers of reflections.
-        status: (…) numbers of `Status`.
+        status: (…) values of `Status`.
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(2.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
@@ -53,25 +53,24 @@ class Reflections(NamedTuple):
 def reflections_kernel(
     scene: Scene, q: Any, v: Any, *, restitution: Any = None, touching: Any = None, rounds: Any = float(MOST)
 ) -> Reflections:
-    """Velocities after an impact of the contacts for which `touching` (points,) is not zero; all contacts by
-    default."""
+    """Velocities after an impact of the contacts where `touching` (points,) is nonzero; by default all contacts."""
     check_inertias(scene.model)
     mechanism = scene.row_mechanism
     motions = LinkMotions.of(mechanism.model, q, v)
     u = row_values(rows_in(mechanism, motions), motions.velocity, v)
-    normals, ties = list(scene.normals), list(range(scene.m)[scene.bilateral])
-    G, answer = constrained_response(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
+    normals, bilateral = list(scene.normals), list(range(scene.m)[scene.bilateral])
+    G, constraint_response = constrained_response(mirror(lower_delassus(mechanism, q, "auto")), normals, bilateral)
     on = np.ones(len(normals)) > 0.0 if touching is None else touching != 0.0
     e = 1.0 if restitution is None else restitution
     result = reflect(G, u[normals], on, e, rounds)
     impulses = np.zeros(scene.m)
     impulses[normals] = result.impulse
-    if answer is not None:
-        impulses[ties] = answer @ result.impulse
-    after = v + responding(mechanism, q, None)(impulses)
+    if constraint_response is not None:
+        impulses[bilateral] = constraint_response @ result.impulse
+    reflected = v + responding(mechanism, q, None)(impulses)
     status = np.where(result.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
-    status = np.where(np.isfinite(np.sum(after)), status, float(Status.NOT_FINITE))
-    return Reflections(after, result.impulse, result.rounds, status)
+    status = np.where(np.isfinite(np.sum(reflected)), status, float(Status.NOT_FINITE))
+    return Reflections(reflected, result.impulse, result.rounds, status)
 
 
 def reflections(
@@ -83,7 +82,7 @@ def reflections(
         mechanism: The robot with its constraints, which remain satisfied, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the impact.
-        contacts: The contacts that touch: some `Contact`. Their gaps are not checked.
+        contacts: The contacts that touch, a list of `Contact`. Their gaps are not checked.
         restitution: (…, points) from 0 (plastic) to 1 (lossless). The default is that of the contacts; if no
             contact has a coefficient, the impact is lossless.
         touching: (…, points) nonzero for points that touch; all by default.
@@ -95,10 +94,10 @@ def reflections(
     >>> dl.stepping.reflections(ball, np.zeros(3), [0.0, 0.0, -1.0], contacts=[contact]).v
     array([0., 0., 1.])
     """
-    scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
+    scene, parameters = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
         raise ContactProblemError("contacts is empty: at least one contact must touch.", code="nothing-to-do")
     check_integer("rounds", rounds, 1, MOST)
-    own = contact_parameters(given, ContactParameters(restitution=restitution)).restitution
+    e = contact_parameters(parameters, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)
-    return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=own, touching=on)
+    return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=e, touching=on)

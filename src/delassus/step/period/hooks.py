@@ -3,9 +3,9 @@
     before(HookInputs) → Command     the controls, forces on joints, and memory
     after(HookInputs)  → memory      reads the new state: rewards, sensors, terminations
 
-They run once a control period, or once a time step. Memory (n,) is a state of their own, which is carried from period
-to period behind the impulses. Behind it are the seed, the stream and the period of the environment, for random numbers.
-An environment that is rolled back keeps its memory, so each attempt at a period begins with the same one.
+They run once per control period, or once per time step. Memory (n,) is the state of these functions. The impulse array
+of a state stores it after the impulses, followed by seed, stream and period of the environment, for random numbers. A
+rollback restores the memory, so each attempt at a period starts with the same one.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from delassus.step.scene import Scene
 from delassus.step.stages.types import StepInputs, StepState
 
 COUNTERS: Final = 3
-"""Numbers behind the memory: seed, stream, period."""
+"""The number of elements after the memory: seed, stream, period."""
 
 
 class HookInputs(NamedTuple):
-    """What the functions read.
+    """The input of the functions of a user.
 
     Attributes:
         scene: The scene, with its full contact set.
-        state: Of the beginning of a step for `before`, of its end for `after`.
-        inputs: Of the step; for `before`, the controls that the call was given.
-        tally: (tallies,) of tracked shapes: of the period for an `after` that runs once a period, else of the last one.
+        state: The state at the beginning of a step for `before`, at its end for `after`.
+        inputs: The inputs of the step; for `before`, with the controls of the call.
+        tally: (tallies,) of tracked shapes: of this period for an `after` that runs once per period, else of the
+            previous one.
         memory: (n,) memory.
         counters: (3,) seed, stream and period.
-        number: () of the time step in its period; zero for functions that run once a period.
+        number: () the index of the time step in its period; zero for functions that run once per period.
     """
 
     scene: Scene
@@ -53,7 +54,7 @@ class Command(NamedTuple):
 
 
 class StepHooks(NamedTuple):
-    """Functions in a control period; None for none. `every_step` tells whether they run in each time step."""
+    """The functions of a user in a control period, each may be None; with `every_step` they run in each time step."""
 
     before: Callable[[HookInputs], Command] | None
     after: Callable[[HookInputs], Any] | None
@@ -61,7 +62,7 @@ class StepHooks(NamedTuple):
 
 
 def apply_command(command: Command, inputs: StepInputs, usable: Any) -> tuple[StepInputs, Any]:
-    """The inputs of a step with a command, and whether they can be used: `usable`, and no NaN in the command."""
+    """The inputs of a step with a command, and whether they are usable: `usable`, and no NaN in the command."""
     if np.size(command.control):
         usable = usable & ~np.any(np.isnan(command.control))
     joint = command.joint_forces

@@ -52,7 +52,7 @@ SIGNATURE: Final = (
 
 
 def simulate_by(step: Step) -> Kernel[..., Any]:
-    """The kernel of a control period, for a function that makes a time step."""
+    """The kernel of a control period whose time steps are computed by `step`."""
 
     @kernel(SIGNATURE, inputs=INPUTS)
     def simulate(
@@ -71,7 +71,7 @@ def simulate_by(step: Step) -> Kernel[..., Any]:
         limits: SolverLimits,
         wrench: Any = None,
     ) -> tuple[Floats, ...]:
-        """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
+        """q, v, impulses and contacts after a period; residual [m/s], iterations, flags (`Mark`)."""
         inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
         return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)
 
@@ -84,9 +84,10 @@ simulate: Final = simulate_by(take_activated_step)
 def simulate_with_hooks(
     hooks: Callable[[Any], StepHooks], shared: Group | None, step: Step = take_activated_step
 ) -> Kernel[..., Any]:
-    """`simulate` with a user's functions in the period, made of the arrays that they share; `step` makes a time step.
+    """`simulate` with the functions of a user in the period, `hooks(shared)`; `step` computes a time step.
 
-    Values of `shared` are read in place when the kernel runs, so that other values compile nothing.
+    `shared` declares arrays that all environments share. They are inputs at run time: other values of them do not
+    compile a new kernel.
     """
 
     @kernel(SIGNATURE, inputs=INPUTS | ({} if shared is None else {"shared": shared}))
@@ -107,7 +108,7 @@ def simulate_with_hooks(
         wrench: Any = None,
         shared: Any = None,
     ) -> tuple[Floats, ...]:
-        """`simulate`, with the functions."""
+        """`simulate`, with the functions of a user."""
         inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
         start = PeriodStart(q, v, impulse, contact, time, alive)
         return take_period(scene, start, inputs, step, hooks(shared))
@@ -177,7 +178,7 @@ def soft_accelerations(
     limits: SolverLimits,
 ) -> tuple[Floats, ...]:
     """Accelerations (nv,) under MuJoCo's contact law, the constraint part of the forces (nv,), forces of rows,
-    candidates and gaps of the contact slots, and the residual [m/s²]. No force is implicit: all are those of the state.
+    candidates and gaps of the contact slots, and the residual [m/s²]. All forces are explicit.
     """
     state = initial_result(scene, q, v, impulse, contact, time).state
     signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
@@ -189,13 +190,13 @@ def soft_accelerations(
     solution = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs)
     rate = 1.0 / time_step
     force = rate * solution.impulse
-    rest = np.zeros(scene.impulse_size - scene.m), np.zeros(scene.slot_size - scene.slots)
+    padding = np.zeros(scene.impulse_size - scene.m), np.zeros(scene.slot_size - scene.slots)
     return (
         rate * (solution.velocity - v),
         system.rows.joint_impulses(force) if scene.m else np.zeros(scene.nv),
-        np.concatenate([force, rest[0]]),
-        np.concatenate([contacts.candidate, rest[1]]),
-        np.concatenate([contacts.gap, rest[1]]),
+        np.concatenate([force, padding[0]]),
+        np.concatenate([contacts.candidate, padding[1]]),
+        np.concatenate([contacts.gap, padding[1]]),
         rate * solution.residual,
     )
 

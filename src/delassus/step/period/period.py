@@ -1,4 +1,4 @@
-"""A control period: several steps with the same inputs, and the flags that tell the host what to solve again."""
+"""A control period: several steps with the same inputs, and flags for the states that the host must solve again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from delassus.step.stages.types import MAX_ITERATIONS, StepInputs, StepResult, S
 
 
 class _Period(NamedTuple):
-    """A control period so far.
+    """The carry of the loop over the steps of a control period.
 
     Attributes:
-        result: Of its steps.
+        result: The result of the last step.
         done: The number of finished steps.
         tally: Contact statistics (`points.statistics`).
-        memory: (n,) of the functions in the period.
-        usable: (1,) whether their commands could be used; (0,) without functions.
+        memory: (n,) memory of the user's functions.
+        usable: (1,) whether all their commands were usable; (0,) without functions.
     """
 
     result: StepResult
@@ -35,7 +35,7 @@ class _Period(NamedTuple):
 
 
 class PeriodStart(NamedTuple):
-    """The start of a control period: a state as arrays, its time [s], and 1 unless it is frozen."""
+    """The start of a control period: a state as arrays, its time [s], and `alive`, which is 0 for a frozen state."""
 
     q: Any
     v: Any
@@ -54,7 +54,8 @@ def take_period(
 ) -> tuple[Any, ...]:
     """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
 
-    `step` makes one of them. An environment that is frozen, not finite, or to be solved again keeps its state.
+    `step` computes one of them. The state of an environment is unchanged if it is frozen, not finite, or flagged for
+    another attempt.
     """
     check_inertias(scene.model)
     q, v, impulse, contact, time, alive = start
@@ -74,65 +75,67 @@ def take_period(
         begin = _Period(first, np.array(0.0), tally, memory, np.stack([usable]))
         period = _run_hooked_steps(scene, begin, inputs, step, _Hooked(hooks, old_tally, counters))
         usable = period.usable[0]
-    last = period.result
-    state = last.state
-    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
+    result = period.result
+    state = result.state
+    needs_iterations = result.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
     if scene.na:
         finite = finite & np.isfinite(np.sum(state.activation))
     if hooks is not None:
         finite = finite & ~np.any(np.isnan(period.memory)) if np.size(period.memory) else finite
-    good = usable & ~too_few & ~last.omitted & finite
-    kept = StepState(*(np.where(good, new, old) for new, old in zip(state, first.state, strict=True)))
-    q, v = kept.q, kept.v
-    tally = np.where(good, end_tally(scene, period.tally), old_tally) if scene.tracked else np.zeros(0)
-    parts = [kept.impulse, kept.activation, tally]
+    accepted = usable & ~needs_iterations & ~result.omitted & finite
+    end_state = StepState(*(np.where(accepted, new, old) for new, old in zip(state, first.state, strict=True)))
+    q, v = end_state.q, end_state.v
+    tally = np.where(accepted, end_tally(scene, period.tally), old_tally) if scene.tracked else np.zeros(0)
+    parts = [end_state.impulse, end_state.activation, tally]
     if hooks is not None:
-        again = usable & (too_few | last.omitted)
-        count = np.where(again, counters[2], counters[2] + 1.0)
-        parts += [np.where(good, period.memory, memory), np.stack([counters[0], counters[1], count])]
+        is_retried = usable & (needs_iterations | result.omitted)
+        count = np.where(is_retried, counters[2], counters[2] + 1.0)
+        parts += [np.where(accepted, period.memory, memory), np.stack([counters[0], counters[1], count])]
     impulse = np.concatenate([*parts, padding[0]])
-    contact = np.concatenate([kept.contact, padding[1]])
+    contact = np.concatenate([end_state.contact, padding[1]])
     flags = sum(
         np.where(condition, float(mark), 0.0)
         for mark, condition in (
-            (Mark.MANY_CONTACTS, last.overflow),
-            (Mark.UNSOLVED, last.unsolved),
-            (Mark.CLIPPED, last.clipped),
-            (Mark.TOO_LONG, last.too_long),
-            (Mark.ENERGY_LIMITED, last.energy_limited),
+            (Mark.MANY_CONTACTS, result.overflow),
+            (Mark.UNSOLVED, result.unsolved),
+            (Mark.CLIPPED, result.clipped),
+            (Mark.TOO_LONG, result.too_long),
+            (Mark.ENERGY_LIMITED, result.energy_limited),
         )
     )
     retry = np.where(
-        too_few, float(Mark.NEEDS_ITERATIONS), np.where(last.omitted, float(Mark.NEEDS_FULL_SET), float(Mark.FROZEN))
+        needs_iterations,
+        float(Mark.NEEDS_ITERATIONS),
+        np.where(result.omitted, float(Mark.NEEDS_FULL_SET), float(Mark.FROZEN)),
     )
-    flags = np.where(good, flags, np.where(usable, retry, float(Mark.FROZEN)))
-    return q, v, impulse, contact, last.residual, last.iterations, flags
+    flags = np.where(accepted, flags, np.where(usable, retry, float(Mark.FROZEN)))
+    return q, v, impulse, contact, result.residual, result.iterations, flags
 
 
 def _run_steps(scene: Scene, period: _Period, inputs: StepInputs, step: Step) -> _Period:
     """All steps of a period with the same inputs."""
-    return _repeat(scene, lambda now: _run_step(scene, now, inputs, step), period)
+    return _repeat(scene, lambda carry: _run_step(scene, carry, inputs, step), period)
 
 
-def _run_step(scene: Scene, now: _Period, inputs: StepInputs, step: Step) -> _Period:
+def _run_step(scene: Scene, period: _Period, inputs: StepInputs, step: Step) -> _Period:
     """One step of a period."""
-    result, tally = step(scene, now.result, inputs), now.tally
+    result, tally = step(scene, period.result, inputs), period.tally
     if scene.tracked:
         tally = update_tally(scene, tally, result.state.impulse, result.state.contact, inputs.time_step)
-    return now._replace(result=result, done=now.done + 1.0, tally=tally)
+    return period._replace(result=result, done=period.done + 1.0, tally=tally)
 
 
 def _repeat(scene: Scene, advance: Callable[[_Period], _Period], period: _Period) -> _Period:
-    """The substeps of a period."""
+    """Repeat `advance` for all steps of a period."""
     if scene.substeps == 1:
         return advance(period)
-    most = scene.substeps
-    return while_loop(lambda now: now.done < float(most), advance, period, most)
+    substeps = scene.substeps
+    return while_loop(lambda carry: carry.done < float(substeps), advance, period, substeps)
 
 
 class _Hooked(NamedTuple):
-    """Functions in a period, the tallies (tallies,) of the last period, and the counters (3,)."""
+    """Functions in a period, the tallies (tallies,) of the previous period, and the counters (3,)."""
 
     hooks: StepHooks
     old_tally: Any
@@ -143,31 +146,30 @@ def _run_hooked_steps(scene: Scene, period: _Period, inputs: StepInputs, step: S
     """All steps of a period, with a user's functions before and after the period or each step."""
     hooks = hooked.hooks
 
-    def command(now: _Period) -> tuple[StepInputs, _Period]:
+    def run_before(carry: _Period) -> tuple[StepInputs, _Period]:
         if hooks.before is None:
-            return inputs, now
-        read = _hook_inputs(scene, now, inputs, hooked.old_tally, hooked.counters)
-        made = hooks.before(read)
-        chosen, usable = apply_command(made, inputs, now.usable[0])
-        return chosen, now._replace(memory=made.memory, usable=np.stack([usable]))
+            return inputs, carry
+        command = hooks.before(_hook_inputs(scene, carry, inputs, hooked.old_tally, hooked.counters))
+        commanded, usable = apply_command(command, inputs, carry.usable[0])
+        return commanded, carry._replace(memory=command.memory, usable=np.stack([usable]))
 
-    def read_result(now: _Period, chosen: StepInputs, number: Any, tally: Any) -> _Period:
+    def run_after(carry: _Period, commanded: StepInputs, number: Any, tally: Any) -> _Period:
         if hooks.after is None:
-            return now
-        read = _hook_inputs(scene, now._replace(done=number), chosen, tally, hooked.counters)
-        return now._replace(memory=hooks.after(read))
+            return carry
+        hook_inputs = _hook_inputs(scene, carry._replace(done=number), commanded, tally, hooked.counters)
+        return carry._replace(memory=hooks.after(hook_inputs))
 
-    def advance(now: _Period) -> _Period:
-        chosen, now = command(now)
-        return read_result(_run_step(scene, now, chosen, step), chosen, now.done, hooked.old_tally)
+    def advance(carry: _Period) -> _Period:
+        commanded, carry = run_before(carry)
+        return run_after(_run_step(scene, carry, commanded, step), commanded, carry.done, hooked.old_tally)
 
     if hooks.every_step:
         return _repeat(scene, advance, period)
-    chosen, period = command(period)
-    period = _run_steps(scene, period, chosen, step)
+    commanded, period = run_before(period)
+    period = _run_steps(scene, period, commanded, step)
     tally = end_tally(scene, period.tally) if scene.tracked else period.tally
-    return read_result(period, chosen, np.array(0.0), tally)
+    return run_after(period, commanded, np.array(0.0), tally)
 
 
-def _hook_inputs(scene: Scene, now: _Period, inputs: StepInputs, tally: Any, counters: Any) -> HookInputs:
-    return HookInputs(scene.full, now.result.state, inputs, tally, now.memory, counters, now.done)
+def _hook_inputs(scene: Scene, period: _Period, inputs: StepInputs, tally: Any, counters: Any) -> HookInputs:
+    return HookInputs(scene.full, period.result.state, inputs, tally, period.memory, counters, period.done)

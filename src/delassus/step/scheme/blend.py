@@ -15,8 +15,8 @@ class Blend(NamedTuple):
     alpha: Any = 1.0
     beta: Any = 1.0
 
-    def velocity(self, before: Any, after: Any) -> Any:
-        """(1-β) v + β v⁺, the velocity with which positions are integrated."""
+    def velocity(self, v: Any, v_end: Any) -> Any:
+        """(1-β) v + β v⁺, the velocity with which positions are integrated; `v_end` is v⁺."""
         if isinstance(self.beta, float) and self.beta == 1.0:
-            return after
-        return before + self.beta * (after - before)
+            return v_end
+        return v + self.beta * (v_end - v)

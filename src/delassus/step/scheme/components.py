@@ -31,8 +31,7 @@ class Component(NamedTuple):
 
 
 def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
-    """All components of a mechanism. They do not depend on the configuration; only their representation is plain or
-    traced."""
+    """All components of a mechanism. They do not depend on the configuration, which may be plain or traced."""
     model, tree = mechanism.model, links_of(mechanism.model)
     root = _roots(tree)
     owner = {v: i for i, link in enumerate(tree.links) for v in link.dofs}
@@ -46,30 +45,30 @@ def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
     for i, link in enumerate(tree.links):  # joints that mimic others share their velocities
         for v in link.dofs:
             group[leader(root[i])] = leader(root[owner[v]])
-    tied: set[int] = set()
+    constrained: set[int] = set()
     grounded: set[int] = set()
     driven: set[int] = set()
     still = LinkMotions.of(model, q, np.zeros(model.nv), np.array(0.0)) if mechanism.constraints else None
     for constraint in mechanism.constraints:
         joints = [owner[v] for v in constraint.velocities(model)]
-        touched = [root[i] for i in (*constraint.links(model), *joints)]
-        for k in touched[1:]:
-            group[leader(k)] = leader(touched[0])
-        tied.update(touched)
+        coupled = [root[i] for i in (*constraint.links(model), *joints)]
+        for k in coupled[1:]:
+            group[leader(k)] = leader(coupled[0])
+        constrained.update(coupled)
         if _is_grounded(constraint, model, any(tree.links[i].parent < 0 for i in joints)):
-            grounded.update(touched)
+            grounded.update(coupled)
         if still is not None and constraint.reference_velocity(still) is not None:
-            driven.update(touched)
+            driven.update(coupled)
     result = []
-    for first in sorted({leader(k) for k in root}):
-        roots = tuple(sorted(k for k in set(root) if leader(k) == first))
-        links = [i for i, k in enumerate(root) if leader(k) == first]
+    for representative in sorted({leader(k) for k in root}):
+        roots = tuple(sorted(k for k in set(root) if leader(k) == representative))
+        links = [i for i, k in enumerate(root) if leader(k) == representative]
         free = all(_is_free(tree.links[k]) for k in roots)
         result.append(
             Component(
                 roots,
                 tuple(sorted({v for i in links for v in tree.links[i].dofs})),
-                rigid=free and len(links) == 1 and not tied & set(roots),
+                rigid=free and len(links) == 1 and not constrained & set(roots),
                 floating=free and not grounded & set(roots),
                 driven=bool(driven & set(roots)),
             )
@@ -78,7 +77,7 @@ def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
 
 
 def undriven(parts: tuple[Component, ...], driven: tuple[int, ...]) -> tuple[Component, ...]:
-    """Components without those that contain a driven velocity, given by index."""
+    """The components that contain none of the driven velocities, which are given by index."""
     return tuple(part for part in parts if not set(part.dofs) & set(driven))
 
 

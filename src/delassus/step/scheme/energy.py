@@ -7,10 +7,10 @@ values follow from quantities at q, where energy and work balance exactly:
     T* = T(q, v) + ½ f·(v + v⁺) = T(q, v⁺) + ½ h c·(v + v⁺),      P*, L* = momentum of v at q + f of the free base.
 
 For a floating robot, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and of
-a joint motion without momentum; their energies add (König). The locked motion is set by P* and L* (about the center of
-mass). The joint motion is scaled by s so that the energy is T*. Neither opens closed loops. If the joint motion has too
-little energy to compensate, the robot is rotated about its center of mass, as a free body is (see
-`free_rotation.energy_turn`). Velocities of robots fixed to the world are scaled as a whole.
+a joint motion without momentum; their energies add (König). P* and L* (about the center of mass) determine the locked
+motion. The joint motion is scaled by s so that the energy is T*. Neither opens closed loops. If the joint motion has
+too little energy to compensate, the robot is rotated about its center of mass, as a free body is (see
+`free_rotation.energy_turn`). For robots fixed to the world, all velocities are scaled by one factor.
 
 Cost: about that of the mass matrix, no factorization.
 """
@@ -39,15 +39,22 @@ FASTEST: Final = 1.21
 """Largest energy added to the joint motion in a step, as a fraction of its energy."""
 
 _SLOWEST: Final = 0.81
-"""Smallest scale factor, unless rotating the robot as a whole is not enough."""
+"""Smallest scale factor of the joint motion's energy, unless a rotation of the robot cannot compensate the rest."""
 
-_LITTLE: Final = 1e-14
+_NEGLIGIBLE: Final = 1e-14
 """Fraction of the kinetic energy below which the joint motion is not scaled."""
 
 
 class LockedBody(NamedTuple):
-    """A component as one rigid body, in the axes of its first root: mass, center (3,), inverse inertia about it (3, 3),
-    momentum (3,) and angular momentum about the center (3,)."""
+    """A component as one rigid body, in the axes of its first root.
+
+    Attributes:
+        mass: [kg].
+        center: (3,) the center of mass [m].
+        inverse: (3, 3) the inverse of the inertia about the center [1/(kg·m²)].
+        P: (3,) momentum [kg·m/s].
+        L: (3,) angular momentum about the center [kg·m²/s].
+    """
 
     mass: Any
     center: Any
@@ -65,7 +72,7 @@ class Allowance(NamedTuple):
         L: Its angular momentum (3,) [kg·m²/s] about the center of mass.
         angle: Largest rotation of the component as a whole [rad]: zero if it touches other bodies.
         grounded: Whether it touches the world, so that its momentum is not conserved.
-        flies: Whether it touches nothing, and no joint is at a limit.
+        flies: Whether it has no contact, and no joint is at a limit.
     """
 
     T: Any
@@ -77,7 +84,7 @@ class Allowance(NamedTuple):
 
 
 def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
-    """Generalized gravity forces (nv,); for floating robots, they follow from the first columns of M if M is given."""
+    """Generalized gravity forces (nv,); those of floating robots are computed from the first columns of M (nv, nv)."""
     tree, still = links_of(model), np.zeros(model.nv)
     force = -newton_euler(model, q, still, still)
     poses = None
@@ -120,21 +127,21 @@ def allowance_of(
     In flight, T* is the kinetic energy T(q, v') after the kick, where v' is the velocity `kicked`. If `middle`, a
     configuration (nq,), is given, the impulses are those in the axes there.
     """
-    dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
-    around, push = (kick.before + kick.after)[dofs], kick.impulse
-    external = push if kick.external is None else kick.external
+    dofs, v_end = list(part.dofs), np.where(flies, kick.kicked, kick.after)
+    velocity_sum, impulse = (kick.before + kick.after)[dofs], kick.impulse
+    external = impulse if kick.external is None else kick.external
     bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)] if part.floating else []
     if kick.impulse is None:
-        T, momentum = _kinetic_energy(M, own, dofs, bases)
+        T, momentum = _kinetic_energy(M, v_end, dofs, bases)
         momentum = {k: p + np.where(flies, 0.0, kick.products[k]) for k, p in momentum.items()}
     else:
         T, momentum = _kinetic_energy(M, kick.before, dofs, bases)
         momentum = momentum if middle is not None else {k: p + external[k] for k, p in momentum.items()}
     if middle is not None:
-        T = T + 0.5 * (push[dofs] @ around) - excess
-    else:  # from the end: without cancellation where the inertia does not change
-        T, _ = _kinetic_energy(M, own, dofs, bases)
-        T = T + np.where(flies, 0.0, 0.5 * (kick.products[dofs] @ around) - excess)
+        T = T + 0.5 * (impulse[dofs] @ velocity_sum) - excess
+    else:  # from the velocity at the end: no cancellation if the inertia is constant
+        T, _ = _kinetic_energy(M, v_end, dofs, bases)
+        T = T + np.where(flies, 0.0, 0.5 * (kick.products[dofs] @ velocity_sum) - excess)
     T = np.maximum(T, 0.0)
     if not part.floating:
         return Allowance(T, flies=flies)
@@ -158,24 +165,25 @@ def _kinetic_energy(M: Any, v: Any, dofs: Sequence[int], bases: Sequence[int]) -
     joints = [k for k in dofs if k not in bases]
     energy, momentum = np.array(0.0), {}
     for k in bases:
-        locked, carried = M[k, bases] @ v[bases], M[k, joints] @ v[joints]
-        energy, momentum[k] = energy + v[k] * (0.5 * locked + carried), locked + carried
+        base_momentum, joint_momentum = M[k, bases] @ v[bases], M[k, joints] @ v[joints]
+        energy = energy + v[k] * (0.5 * base_momentum + joint_momentum)
+        momentum[k] = base_momentum + joint_momentum
     for n, k in enumerate(joints):
         energy = energy + v[k] * (0.5 * M[k, k] * v[k] + M[k, joints[:n]] @ v[joints[:n]])
     return energy, momentum
 
 
-def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:
-    """The energy [J] that contacts have added to each component, which they may not.
+def contact_excess(parts: Sequence[Component], impulse: Any, velocity_sum: Any) -> list[Any]:
+    """The energy [J] to remove from each component, since contacts have added it.
 
-    `push` (nv,) are the generalized contact impulses, and `velocity` (nv,) the sum of the velocities before and after;
-    the work is half of their product. The total over all components may not grow; components that gain share the
-    excess.
+    `impulse` (nv,) are the generalized contact impulses, and `velocity_sum` (nv,) is the sum of the velocities before
+    and after; the work is half of their product. The total work of contacts may not be positive. Its positive part is
+    divided among the components whose energy grows, in proportion to the growth.
     """
-    work = [0.5 * (push[list(part.dofs)] @ velocity[list(part.dofs)]) for part in parts]
-    gained = sum(np.maximum(one, 0.0) for one in work)
-    share = _ratio(np.maximum(sum(work), 0.0), gained)
-    return [share * np.maximum(one, 0.0) for one in work]
+    works = [0.5 * (impulse[list(part.dofs)] @ velocity_sum[list(part.dofs)]) for part in parts]
+    gain = sum(np.maximum(work, 0.0) for work in works)
+    fraction = _ratio(np.maximum(sum(works), 0.0), gain)
+    return [fraction * np.maximum(work, 0.0) for work in works]
 
 
 def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
@@ -183,47 +191,48 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
     tree, dofs = links_of(model), list(part.dofs)
     trees = tree_momenta(model, q, v)
     T = sum(trees[root].energy for root in part.roots)
-    even = np.where(T > 0.0, np.sqrt(np.clip(_ratio(target.T, T), 0.0, FASTEST)), 1.0)
+    uniform_scale = np.where(T > 0.0, np.sqrt(np.clip(_ratio(target.T, T), 0.0, FASTEST)), 1.0)
     if not part.floating:
         v = np.array(v)
-        v[dofs] = even * v[dofs]
+        v[dofs] = uniform_scale * v[dofs]
         return q, v
     poses = world_poses(tree, q)
     frame = poses[part.roots[0]]
-    now = _lock_component(poses, part, [trees[root] for root in part.roots])
-    P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, now.inverse @ now.L
-    inner = T - 0.5 * (now.P @ now.P) / now.mass - 0.5 * (spin @ now.L)
-    inner = np.where(inner > _LITTLE * T, inner, 0.0)
-    left = target.T - 0.5 * (P @ P) / now.mass  # for turning as a whole, and for the joints
-    share = _ratio(left - 0.5 * (L @ (now.inverse @ L)), inner)
-    off = (share < _SLOWEST) | (share > FASTEST) | (inner <= 0.0)
+    body = _lock_component(poses, part, [trees[root] for root in part.roots])
+    P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, body.inverse @ body.L
+    inner = T - 0.5 * (body.P @ body.P) / body.mass - 0.5 * (spin @ body.L)
+    inner = np.where(inner > _NEGLIGIBLE * T, inner, 0.0)
+    available = target.T - 0.5 * (P @ P) / body.mass  # the energy of rotation and joint motion
+    ratio = _ratio(available - 0.5 * (L @ (body.inverse @ L)), inner)
+    needs_turn = (ratio < _SLOWEST) | (ratio > FASTEST) | (inner <= 0.0)
 
-    roots = {root: _Root.of(frame, poses[root], now.center) for root in part.roots}
-    places = [tree.links[root].q for root in part.roots]
+    roots = {root: _Root.of(frame, poses[root], body.center) for root in part.roots}
+    starts = [tree.links[root].q for root in part.roots]
 
     def turn(P: Any, L: Any, *bases: Any) -> Any:
-        wanted = left - np.where(share < _SLOWEST, _SLOWEST, np.minimum(share, FASTEST)) * inner
-        by = energy_turn(L, now.inverse @ L, lambda x: now.inverse @ x, wanted, target.angle)
-        back = quaternion_conjugate(by)
-        turned = [root.rotate(base, by) for root, base in zip(roots.values(), bases, strict=True)]
-        return quaternion_rotate(back, P), quaternion_rotate(back, L), *turned
+        target_energy = available - np.where(ratio < _SLOWEST, _SLOWEST, np.minimum(ratio, FASTEST)) * inner
+        rotation = energy_turn(L, body.inverse @ L, lambda x: body.inverse @ x, target_energy, target.angle)
+        inverse = quaternion_conjugate(rotation)
+        rotated = [root.rotate(base, rotation) for root, base in zip(roots.values(), bases, strict=True)]
+        return quaternion_rotate(inverse, P), quaternion_rotate(inverse, L), *rotated
 
-    start = (P, L, *(q[i : i + 7] for i in places))
-    P, L, *bases = cond(off & (target.angle > 0.0), turn, start, *start)
-    omega = now.inverse @ L
-    turning = 0.5 * (omega @ L)
-    # Where the rotation has more energy than is left and no turn brings it down, as between two bodies, it slows down.
-    omega = np.sqrt(np.clip(_ratio(left, turning), 0.0, 1.0)) * omega
-    s = np.sqrt(np.clip(_ratio(left - turning, inner), 0.0, FASTEST))
-    drift, turn_rate = P / now.mass - s * (now.P / now.mass), omega - s * spin
+    unchanged = (P, L, *(q[i : i + 7] for i in starts))
+    P, L, *bases = cond(needs_turn & (target.angle > 0.0), turn, unchanged, *unchanged)
+    omega = body.inverse @ L
+    rotational = 0.5 * (omega @ L)
+    # If the rotational energy exceeds the available energy, and no rotation may reduce it (the component is in contact
+    # with other bodies), the angular velocity is scaled down.
+    omega = np.sqrt(np.clip(_ratio(available, rotational), 0.0, 1.0)) * omega
+    s = np.sqrt(np.clip(_ratio(available - rotational, inner), 0.0, FASTEST))
+    drift, turn_rate = P / body.mass - s * (body.P / body.mass), omega - s * spin
     drift, turn_rate = np.where(target.grounded, 0.0, drift), np.where(target.grounded, 0.0, turn_rate)
-    s = np.where(target.grounded, even, s)
+    s = np.where(target.grounded, uniform_scale, s)
     free: set[int] = set()
     q, v = np.array(q), np.array(v)
-    for (root, own), i, base in zip(roots.items(), places, bases, strict=True):
+    for (root, root_pose), i, base in zip(roots.items(), starts, bases, strict=True):
         j = tree.links[root].v
         q[i : i + 7] = base
-        v[j : j + 6] = own.motion(drift, turn_rate) + s * v[j : j + 6]
+        v[j : j + 6] = root_pose.motion(drift, turn_rate) + s * v[j : j + 6]
         free.update(range(j, j + 6))
     joints = [k for k in dofs if k not in free]
     v[joints] = s * v[joints]
@@ -253,16 +262,16 @@ class _Root(NamedTuple):
         return x if self.R is None else self.R @ x
 
     def motion(self, velocity: Any, spin: Any) -> Any:
-        """The velocity (6,) of the root when the component moves as one body with this velocity of its center of
-        mass."""
+        """The velocity (6,) of the root if the component moves as one body, with this velocity of its center of mass
+        and this angular velocity."""
         return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
 
-    def rotate(self, q: Any, by: Any) -> Any:
-        """Coordinates (7,) after the component has turned about its center of mass, by a quaternion in its axes."""
-        by = np.concatenate([self.axes(by[:3]), by[3:]])
+    def rotate(self, q: Any, rotation: Any) -> Any:
+        """Coordinates (7,) after a rotation of the component about its center of mass, a quaternion in its axes."""
+        rotation = np.concatenate([self.axes(rotation[:3]), rotation[3:]])
         arm = self.axes(self.arm)
-        place = q[:3] + quaternion_rotate(q[3:], quaternion_rotate(by, arm) - arm)
-        return np.concatenate([place, quaternion_multiply(q[3:], by)])
+        position = q[:3] + quaternion_rotate(q[3:], quaternion_rotate(rotation, arm) - arm)
+        return np.concatenate([position, quaternion_multiply(q[3:], rotation)])
 
 
 def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[TreeMomentum]:
@@ -270,10 +279,10 @@ def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[Tree
     result = []
     for root in part.roots:
         j = links_of(model).links[root].v
-        # of a free joint, M has [m 1, -h×; h×, I] about the link's origin
+        # the block of a free joint in M is [m 1, -h×; h×, I] about the link's origin
         body = M[j, j], np.stack([M[j + 5, j + 1], M[j + 3, j + 2], M[j + 4, j]]), M[j + 3 : j + 6, j + 3 : j + 6]
-        push = np.stack([momentum[j + k] for k in range(3)]), np.stack([momentum[j + 3 + k] for k in range(3)])
-        result.append(TreeMomentum(None, body, push))
+        pair = np.stack([momentum[j + k] for k in range(3)]), np.stack([momentum[j + 3 + k] for k in range(3)])
+        result.append(TreeMomentum(None, body, pair))
     return result
 
 
@@ -282,12 +291,12 @@ def _lock_component(poses: list[Pair], part: Component, trees: Sequence[TreeMome
     R, p = poses[part.roots[0]]
     mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
     for root, tree in zip(part.roots, trees, strict=True):
-        body, push = tree.inertia, tree.momentum
+        body, momentum = tree.inertia, tree.momentum
         if root != part.roots[0]:
-            across = RotationStep(R.T @ poses[root][0]), ShiftStep(R.T @ (poses[root][1] - p))
-            for step in across:
-                body, push = step.rigid_to_parent(*body), step.force_to_parent(*push)
-        mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
+            to_first_root = RotationStep(R.T @ poses[root][0]), ShiftStep(R.T @ (poses[root][1] - p))
+            for step in to_first_root:
+                body, momentum = step.rigid_to_parent(*body), step.force_to_parent(*momentum)
+        mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + momentum[0], L + momentum[1]
     c = first / mass
     central = mirror(I - (c @ first) * np.eye(3) + np.outer(c, first))
     return LockedBody(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
@@ -295,8 +304,8 @@ def _lock_component(poses: list[Pair], part: Component, trees: Sequence[TreeMome
 
 def _tree_dofs(model: Model, root: int) -> list[int]:
     """Velocities of a tree."""
-    links, inside = links_of(model).links, {root}
+    links, members = links_of(model).links, {root}
     for i, link in enumerate(links):
-        if link.parent in inside:
-            inside.add(i)
-    return sorted({v for i in inside for v in links[i].dofs})
+        if link.parent in members:
+            members.add(i)
+    return sorted({v for i in members for v in links[i].dofs})

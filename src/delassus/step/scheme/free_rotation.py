@@ -43,7 +43,7 @@ _SYMMETRIC: Final = 1e-12
 """Relative difference below which moments of inertia count as equal."""
 
 _SWEEPS: Final = 5
-"""Sweeps of Jacobi's method for inertias given at run time: enough for full precision from any start."""
+"""Sweeps of Jacobi's method for inertias that are inputs at run time: enough for full precision of any matrix."""
 
 
 class PrincipalAxes(NamedTuple):
@@ -52,7 +52,7 @@ class PrincipalAxes(NamedTuple):
     inverse: Any
     turn: Any
     symmetric: bool
-    """Whether a and b have the same moment, known when the kernel is compiled."""
+    """Whether a and b are known, at compile time, to have the same moment."""
 
 
 def principal_axes(I: Any) -> PrincipalAxes:
@@ -78,22 +78,22 @@ def rotate_freely(axes: PrincipalAxes, turn: Any, omega: Any, h: Any) -> tuple[A
     L = quaternion_rotate(quaternion_conjugate(axes.turn), omega) / axes.inverse
     if axes.symmetric:
         principal, L = _rotate_top(principal, L, h, axes.inverse[0], axes.inverse[2])
-        needed = np.array(1.0)
+        substeps = np.array(1.0)
     else:
-        principal, L, needed = _rotate_split(axes.inverse, principal, L, h)
-    turned = quaternion_multiply(principal, quaternion_conjugate(axes.turn))
-    return quaternion_normalize(turned), quaternion_rotate(axes.turn, axes.inverse * L), needed
+        principal, L, substeps = _rotate_split(axes.inverse, principal, L, h)
+    orientation = quaternion_multiply(principal, quaternion_conjugate(axes.turn))
+    return quaternion_normalize(orientation), quaternion_rotate(axes.turn, axes.inverse * L), substeps
 
 
 def _rotate_split(inverse: Any, turn: Any, L: Any, h: Any) -> tuple[Any, Any, Any]:
     """Rotate any body in principal axes by a splitting; also returns the number of substeps."""
     i_a, i_b, i_c = (inverse[k] for k in range(3))
     size, T = np.sqrt(L @ L), 0.5 * (L @ (inverse * L))
-    whole = np.abs(h) * size
-    skewness, spin = whole * np.abs(i_b - i_a), whole * np.abs(i_c - i_a)
-    needed = np.ceil(np.sqrt(skewness * np.maximum(skewness, spin)) / _ANGLE)
-    needed = np.maximum(np.maximum(needed, np.ceil(skewness / _ANGLE)), 1.0)
-    count = np.minimum(needed, float(SUBSTEPS))
+    scale = np.abs(h) * size
+    skewness, spin = scale * np.abs(i_b - i_a), scale * np.abs(i_c - i_a)
+    required = np.ceil(np.sqrt(skewness * np.maximum(skewness, spin)) / _ANGLE)
+    required = np.maximum(np.maximum(required, np.ceil(skewness / _ANGLE)), 1.0)
+    count = np.minimum(required, float(SUBSTEPS))
     k = h / count
 
     def substep(carry: Any) -> Any:
@@ -102,25 +102,25 @@ def _rotate_split(inverse: Any, turn: Any, L: Any, h: Any) -> tuple[Any, Any, An
         turn, L = _rotate_top(turn, L, k, i_a, i_c)
         turn, L = _rotate_about_b(turn, L, 0.5 * k * (i_b - i_a))
         for _ in range(2):
-            by = energy_turn(L, inverse * L, lambda x: inverse * x, T)
-            turn, L = quaternion_multiply(turn, by), quaternion_rotate(quaternion_conjugate(by), L)
+            correction = energy_turn(L, inverse * L, lambda x: inverse * x, T)
+            turn, L = quaternion_multiply(turn, correction), quaternion_rotate(quaternion_conjugate(correction), L)
         return turn, L, n + 1.0
 
     turn, L, _ = while_loop(lambda carry: carry[2] < count, substep, (turn, L, np.array(0.0)), SUBSTEPS)
-    return turn, L, needed
+    return turn, L, required
 
 
 def _rotate_top(turn: Any, L: Any, k: Any, i_a: Any, i_c: Any) -> tuple[Any, Any]:
     """Rotate a symmetric top over a time k: about its axis c, then about L."""
     half = 0.5 * k * (i_c - i_a) * L[2]
     c, s = np.cos(half), np.sin(half)
-    about = quaternion_multiply(quaternion_exp(k * i_a * L), np.stack([0.0, 0.0, s, c]))
+    rotation = quaternion_multiply(quaternion_exp(k * i_a * L), np.stack([0.0, 0.0, s, c]))
     c, s = c * c - s * s, 2.0 * s * c
-    return quaternion_multiply(turn, about), np.stack([c * L[0] + s * L[1], c * L[1] - s * L[0], L[2]])
+    return quaternion_multiply(turn, rotation), np.stack([c * L[0] + s * L[1], c * L[1] - s * L[0], L[2]])
 
 
 def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
-    """A rotation about the axis b by the angle `per_momentum` times L_b."""
+    """Rotate about the axis b by the angle `per_momentum` times L_b."""
     half = 0.5 * per_momentum * L[1]
     c, s = np.cos(half), np.sin(half)
     turn = quaternion_multiply(turn, np.stack([0.0, s, 0.0, c]))
@@ -128,14 +128,14 @@ def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
     return turn, np.stack([c * L[0] - s * L[2], L[1], c * L[2] + s * L[0]])
 
 
-def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.inf) -> Any:
+def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, max_angle: Any = math.inf) -> Any:
     """The rotation (4,) after which a body with the same angular momentum has the kinetic energy T, or the nearest
     possible.
 
     L (3,) and ω = I⁻¹ L (3,) are in body axes, and `velocity_of` computes I⁻¹ x. The body rotates about L × u, where u
     is along the gradient of ½ L·I⁻¹L on the sphere |L| = const. After a rotation by φ, its energy is m + d cos 2φ + B
     sin 2φ, so t = tan φ solves (e + d) t² - 2 B t + e - d = 0 with e = T - m. The smaller root is used, or the extremum
-    of the energy if T is beyond it; `most` [rad] limits the angle.
+    of the energy if T is beyond it; `max_angle` [rad] limits the angle.
     """
     square = np.maximum(L @ L, np.finfo(float).tiny)
     gradient = omega - (L @ omega) / square * L
@@ -147,7 +147,7 @@ def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.i
     e = np.clip(T - 0.5 * (A + C), -radius, radius)
     below = B + np.sqrt(np.maximum((radius - e) * (radius + e), 0.0))  # B is not negative
     t = np.where(flat | (below <= 0.0), 0.0, (e - d) / np.where(below > 0.0, below, 1.0))
-    t = np.clip(t, -most, most)
+    t = np.clip(t, -max_angle, max_angle)
     c = 1.0 / np.sqrt(1.0 + t * t)
     half = np.sqrt(0.5 * (1.0 + c))
     return np.concatenate([(-0.5 * t * c / (half * square)) * np.cross(L, u), np.array([half])])
@@ -173,10 +173,10 @@ def _traced_axes(I: Any) -> PrincipalAxes:
     """Principal moments and axes by Jacobi's method, traced."""
     A, V = np.array(I), np.array(numpy.eye(3)) + 0.0 * I
     for p, q in [(0, 1), (0, 2), (1, 2)] * _SWEEPS:
-        off, gap = A[p, q], A[q, q] - A[p, p]
-        none = off == 0.0
-        t = 2.0 * off / np.where(none, 1.0, np.abs(gap) + np.sqrt(gap * gap + 4.0 * off * off))
-        t = np.where(none, 0.0, np.where(gap < 0.0, -t, t))
+        off_diagonal, d = A[p, q], A[q, q] - A[p, p]
+        is_zero = off_diagonal == 0.0
+        t = 2.0 * off_diagonal / np.where(is_zero, 1.0, np.abs(d) + np.sqrt(d * d + 4.0 * off_diagonal * off_diagonal))
+        t = np.where(is_zero, 0.0, np.where(d < 0.0, -t, t))
         c = 1.0 / np.sqrt(1.0 + t * t)
         J = np.array(numpy.eye(3)) + 0.0 * I
         J[p, p], J[q, q], J[p, q], J[q, p] = c, c, t * c, -t * c

@@ -1,9 +1,9 @@
 """Integration of velocities on the manifold that conserves the momentum of a free body.
 
-Velocities of free and planar joints are in the axes of the moving body. During a step they are expressed in the axes of
-its beginning: v⁺ = v + h a with the acceleration a = v̇ + ω × v; the origin moves along a straight line, p + h R v⁺;
-and at the end, the velocity is transformed to the axes of the end. Integrating v̇ in rotating axes instead would add
-the fraction h ω²/2 of a body's momentum per second.
+Velocities of free and planar joints are in the axes of the moving body. During a step they are expressed in the axes at
+its beginning: v⁺ = v + h a with the acceleration a = v̇ + ω × v. The origin moves along a straight line, p + h R v⁺.
+Finally, the velocity is transformed to the axes at the end. Integrating v̇ in rotating axes instead would add the
+fraction h ω²/2 of a body's momentum per second.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from delassus.step.scheme.rigid_flight import fly
 
 
 def turning(model: Model, v: Any) -> Any:
-    """-ω × v (nv,) of joints with velocities in moving axes: v̇ of a constant velocity."""
+    """-ω × v (nv,) for joints with velocities in moving axes: v̇ if the velocity in the world is constant."""
     rates = np.zeros(model.nv)
     for motion, _, j in elements(model):
         if motion.body_axes:
-            own = motion.turning_rates(v[j : j + motion.nv])
-            rates[j : j + len(own)] = own
+            joint_rates = motion.turning_rates(v[j : j + motion.nv])
+            rates[j : j + len(joint_rates)] = joint_rates
     return rates
 
 
 def without_flight(parts: Iterable[Component], v: Any) -> Any:
     """Velocities (nv,) with those of free bodies set to zero, for the velocity products of a kick."""
-    moving = np.array(v)
+    result = np.array(v)
     for part in parts:
         if part.rigid:
-            moving[list(part.dofs)] = 0.0
-    return moving
+            result[list(part.dofs)] = 0.0
+    return result
 
 
 def integrate_velocity(
@@ -45,7 +45,7 @@ def integrate_velocity(
     """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
 
     The displacement (nv,) [m, rad] is h v by default. Free bodies are first displaced by its difference from h v, then
-    fly as rigid bodies; the third result is the largest number of substeps that a body needs, see `rotate_freely`.
+    fly as rigid bodies. The third result is the largest number of substeps that a body requires, see `rotate_freely`.
     """
     step = h * v if displacement is None else displacement
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
@@ -56,9 +56,9 @@ def integrate_velocity(
             q_end[i : i + len(position)], v_end[j : j + len(velocity)] = position, velocity
     substeps = np.array(1.0)
     for link, at, dofs in free_bodies(model, parts):
-        own = None if displacement is None else displacement[dofs] - h * v[dofs]
-        q_end[at], v_end[dofs], needed = fly(link, q[at], v[dofs], h, own)
-        substeps = np.maximum(substeps, needed)
+        shift = None if displacement is None else displacement[dofs] - h * v[dofs]
+        q_end[at], v_end[dofs], body_substeps = fly(link, q[at], v[dofs], h, shift)
+        substeps = np.maximum(substeps, body_substeps)
     return q_end, v_end, substeps
 
 
@@ -81,15 +81,15 @@ def free_bodies(model: Model, parts: Iterable[Component]) -> Iterator[tuple[Link
 
 
 def velocity_at_start(model: Model, parts: Sequence[Component], q: Any, v_end: Any, h: Any) -> Any:
-    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: inverts
+    """Velocities (nv,) in the axes at the beginning of a step, from those in the axes at its end: inverts
     `integrate_velocity`.
 
-    A flight over -h inverts a flight over h except for the small rotations that conserve energy; two corrections remove
-    these.
+    A flight over -h inverts a flight over h, up to the small rotations that conserve energy. Two corrections by
+    fixed-point iteration remove this difference.
     """
-    aim = v_end
-    start = integrate_velocity(model, parts, q, aim, -h)[1]
+    target = v_end
+    v_start = integrate_velocity(model, parts, q, target, -h)[1]
     for _ in range(2 if any(part.rigid for part in parts) else 0):
-        aim = aim + v_end - integrate_velocity(model, parts, q, start, h)[1]
-        start = integrate_velocity(model, parts, q, aim, -h)[1]
-    return start
+        target = target + v_end - integrate_velocity(model, parts, q, v_start, h)[1]
+        v_start = integrate_velocity(model, parts, q, target, -h)[1]
+    return v_start

@@ -1,9 +1,9 @@
 """Responses of a robot and its rows to forces, for impacts, position corrections and closed loops.
 
 W is the inertia of a step (M plus the implicit terms of springs, dampers and servos), and J the Jacobian of the rows.
-Sweeps over the tree take O(n) per response and suit long chains. Sparse factors of W take O(n d²) once, with the depth
-d of the tree, and O(n d) per response; they suit joints that tendons or mimicry couple, and steps with many responses
-(`stages.assemble.StepSystem`).
+Sweeps over the tree take O(n) per response and suit long chains. Sparse factors of W take O(n d²) once, for a tree of
+depth d, and O(n d) per response. They suit joints that are coupled by tendons or as mimic joints, and steps with many
+responses (`stages.assemble.StepSystem`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Response(Protocol):
 
 
 class ArticulatedResponse(NamedTuple):
-    """By sweeps over the tree, O(n) each: a `Response`.
+    """A `Response` by sweeps over the tree, O(n) each.
 
     Attributes:
         body: The joints after elimination.
         rows: J.
-        motions: Where both are taken.
+        motions: The configuration of both.
     """
 
     body: ArticulatedTree
@@ -53,21 +53,22 @@ class ArticulatedResponse(NamedTuple):
 
     def solve(self, force: Any) -> Any:
         """W⁻¹ f (nv,)."""
-        tree, carried, push = self.body.tree, {}, np.zeros(self.motions.model.nv)  # type: Any, dict[int, Any], Any
+        driven_acceleration = np.zeros(self.motions.model.nv)
+        tree, link_forces = self.body.tree, {}  # type: Any, dict[int, Any]
         for i in self.body.order:
-            joint, parent, (f, n) = self.body.joints[i], tree.links[i].parent, carried.pop(i, ZERO)
-            u, passed = self.body.inward(i, f, n, force[joint.at])
-            push[joint.at] = joint.push(u)
+            joint, parent, (f, n) = self.body.joints[i], tree.links[i].parent, link_forces.pop(i, ZERO)
+            u, parent_force = self.body.inward(i, f, n, force[joint.at])
+            driven_acceleration[joint.at] = joint.push(u)
             if parent >= 0:
-                carried[parent] = total(carried.get(parent, ZERO), passed)
-        return self.body.accelerations(push, self.body.order)[1]
+                link_forces[parent] = total(link_forces.get(parent, ZERO), parent_force)
+        return self.body.accelerations(driven_acceleration, self.body.order)[1]
 
     def respond(self, impulse: Any) -> Any:
         """W⁻¹ Jᵀ λ (nv,)."""
-        push = np.zeros(self.motions.model.nv)
-        for i, (_, own) in self.body.pushes(self.rows, impulse).items():
-            push[self.body.joints[i].at] = own
-        return self.body.accelerations(push, range(len(self.body.tree.links)))[1]
+        driven_acceleration = np.zeros(self.motions.model.nv)
+        for i, (_, joint_acceleration) in self.body.pushes(self.rows, impulse).items():
+            driven_acceleration[self.body.joints[i].at] = joint_acceleration
+        return self.body.accelerations(driven_acceleration, range(len(self.body.tree.links)))[1]
 
     def velocities(self, v: Any) -> Any:
         """J v (m,)."""
@@ -79,14 +80,14 @@ class ArticulatedResponse(NamedTuple):
 
 
 class FactoredResponse(NamedTuple):
-    """By sparse factors of W = U D Uᵀ that is formed: a `Response`.
+    """A `Response` by sparse factors W = U D Uᵀ.
 
     Attributes:
-        above: Of each velocity those that it is coupled with.
+        above: For each velocity, the earlier ones that W couples it with (`mass.factor.ancestors`).
         U: (nv, nv).
         D: (nv,).
         J: (m, nv).
-        free_J: (m, nv) J without velocities of driven joints, which no impulse changes.
+        free_J: (m, nv) J with zero columns for driven joints, whose velocities impulses do not change.
     """
 
     above: Any
@@ -113,5 +114,5 @@ class FactoredResponse(NamedTuple):
 
 
 def row_velocities(rows: Rows, motions: LinkMotions, v: Any) -> Any:
-    """J v (m,) of velocities (nv,), in the configuration of some motions."""
+    """J v (m,) of velocities (nv,), in the configuration of `motions`."""
     return row_values(rows, LinkMotions.of(motions.model, motions.q, v).velocity, v)

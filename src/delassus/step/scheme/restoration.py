@@ -22,11 +22,11 @@ class PartContact(NamedTuple):
     """Effect of contacts on a part in a step.
 
     Attributes:
-        excess: () energy [J] that contacts have added and may not.
+        excess: () energy [J] added by contacts, which is to be removed.
         grounded: () whether the world exerts impulses on it.
         alone: () whether it may be rotated as a whole to correct its energy: no other body touches it, and its joint
             limits and contacts remain as they are.
-        flies: () whether nothing touches it, and no joint is at a limit.
+        flies: () whether it has no contact, and no joint is at a limit.
     """
 
     excess: Any
@@ -36,21 +36,22 @@ class PartContact(NamedTuple):
 
 
 def is_articulated(part: Component) -> bool:
-    """Whether the energy of a part is restored here."""
+    """Whether the energy of a part is restored: it is neither a free body nor driven by a constraint."""
     return not (part.rigid or part.driven)
 
 
-def shared_excess(parts: Sequence[Component], push: Any, after: Any, meeting: Sequence[Any]) -> list[Any]:
-    """The energy [J] that contacts have added to each part, which they may not.
+def shared_excess(parts: Sequence[Component], impulse: Any, v_end: Any, v_starts: Sequence[Any]) -> list[Any]:
+    """The energy [J] to remove from each part, since contacts have added it.
 
-    `push` (nv,) are the generalized contact impulses, `after` (nv,) the velocity after them, and `meeting` velocities
-    (nv,) at which contacts may have met, such as before and after other forces have acted; the smallest energy counts.
+    `impulse` (nv,) are the generalized contact impulses and `v_end` (nv,) the velocity after them. `v_starts` are
+    candidates for the velocity (nv,) before them, such as those before and after other forces; the result is the
+    minimum over the candidates.
     """
-    every = [contact_excess(parts, push, before + after) for before in meeting]
-    least = every[0]
-    for other in every[1:]:
-        least = [np.minimum(one, another) for one, another in zip(least, other, strict=True)]
-    return least
+    candidates = [contact_excess(parts, impulse, v_start + v_end) for v_start in v_starts]
+    smallest = candidates[0]
+    for candidate in candidates[1:]:
+        smallest = [np.minimum(one, other) for one, other in zip(smallest, candidate, strict=True)]
+    return smallest
 
 
 def part_allowances(

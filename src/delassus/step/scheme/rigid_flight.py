@@ -32,7 +32,7 @@ def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any
 
 def fly_body(c: Any, axes: PrincipalAxes, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
     """As `fly`, for a body with its center of mass at c (3,) [m] and these principal axes there, plain or traced."""
-    place, turn, spin = q[:3], q[3:], v[3:]
+    position, turn, spin = q[:3], q[3:], v[3:]
     velocity, step = v[:3] + np.cross(spin, c), h * v[:3] + h * np.cross(spin, c)
     start = turn
     if shift is not None:
@@ -41,19 +41,19 @@ def fly_body(c: Any, axes: PrincipalAxes, q: Any, v: Any, h: Any, shift: Any = N
     end, spin_end, substeps = rotate_freely(axes, start, spin, h)
     center = quaternion_rotate(turn, c + step)
     in_end = quaternion_rotate(quaternion_multiply(quaternion_conjugate(end), turn), velocity)
-    q_end = np.concatenate([place + center - quaternion_rotate(end, c), end])
+    q_end = np.concatenate([position + center - quaternion_rotate(end, c), end])
     return q_end, np.concatenate([in_end - np.cross(spin_end, c), spin_end]), substeps
 
 
 def kick_acceleration(link: Link, v: Any, a: Any) -> Any:
-    """I⁻¹ f (6,) of a free body with the acceleration a (6,) under forces f, without velocity products."""
-    push, n = total(momentum(link, a[:3], a[3:]), bias_force(link, v[:3], v[3:]))
+    """I⁻¹ f (6,) for the force f that gives a free body the acceleration a (6,) at the velocity v (6,)."""
+    f, n = total(momentum(link, a[:3], a[3:]), bias_force(link, v[:3], v[3:]))
     c = np.array(link.inertia.com)
-    alpha = inverse_symmetric(np.array(link.inertia.rotational)) @ (n - np.cross(c, push))
-    return np.concatenate([push / link.inertia.mass - np.cross(alpha, c), alpha])
+    alpha = inverse_symmetric(np.array(link.inertia.rotational)) @ (n - np.cross(c, f))
+    return np.concatenate([f / link.inertia.mass - np.cross(alpha, c), alpha])
 
 
 def _rotational(link: Link) -> Any:
-    """The rotational inertia (3, 3) about the center of mass: plain, or traced if it comes at run time."""
+    """The rotational inertia (3, 3) about the center of mass: plain, or traced if it is an input at run time."""
     I = link.inertia.rotational
     return np.array(I) if isinstance(link.inertia, TracedInertia) else numpy.array(I)

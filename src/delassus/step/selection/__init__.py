@@ -1,1 +1,1 @@
-"""Which shapes may touch the ground and each other, by names and by the model's file, and their friction."""
+"""Selection of shapes that may touch the ground and each other, by names and by the model's file; their friction."""

@@ -1,11 +1,11 @@
-"""Which shapes of a scene may touch each other, and the friction of their contacts.
+"""Selection of pairs of shapes that may touch each other, and the friction of their contacts.
 
 Pairs of shapes may touch if the user names them or the model's file allows it.
 
-Coefficients of `Ground` apply to all contacts. Others come from the model's file by MuJoCo's rule: of two shapes, the
-one with the larger priority decides; between equal priorities, the larger coefficients and the larger `condim` count. A
-plane or height field of the file stands for the ground. A `<pair>` of the file has its own coefficients. A contact of
-condim 1 has no friction, even if `Ground` has a coefficient.
+Coefficients of `Ground` apply to all contacts. If `Ground` does not define a coefficient, it is that of the model's
+file, by MuJoCo's rule: of the shape with the larger priority; for equal priorities, the larger coefficients and the
+larger `condim`. A plane or height field of the file represents the ground. The coefficients of a `<pair>` of the file
+replace those of its shapes. A contact of condim 1 has no friction, even if `Ground` has a coefficient.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MOST_PAIRS: Final = 30_000
 """Largest number of pairs of shapes that may touch in a scene."""
 
 _PAIRS: Final = 12
-"""Pairs of a class that are examined in a state, for one robot."""
+"""Largest number of pairs of a class in the narrow phase of a state, for one robot."""
 
 _PAIRS_OF_BODY: Final = 4
-"""Additional pairs for each further free body."""
+"""Additional such pairs for each further free body."""
 
 _FEW_BODIES: Final = 13
-"""Number of moving bodies of a quadruped; robots with no more get 8 contact slots."""
+"""Robots with at most this number of moving bodies, that of a quadruped, get 8 contact slots."""
 
 _SOME_BODIES: Final = 20
-"""Robots with no more moving bodies get 12 contact slots."""
+"""Robots with at most this number of moving bodies get 12 contact slots."""
 
 _SLOTS_OF_BODY: Final = 4
 """Contact slots for each free body of a scene."""
@@ -96,12 +96,12 @@ def _count_free(model: Model) -> int:
 def _pairs_of_file(
     model: Model, moving: bool, hull_error: float | None
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
-    """Pairs that the model's file lets touch: of the world with moving bodies and, if `moving`, of moving bodies.
+    """Pairs that may touch by the model's file: of the world with moving bodies and, if `moving`, of moving bodies.
 
     Omits the ground (`ground_shapes`). Warns of pairs for which there is no contact function.
     """
     shapes: dict[Geometry, Shape] = {}
-    pairs, absent = {}, Counter[tuple[str, str]]()
+    pairs, unsupported = {}, Counter[tuple[str, str]]()
     floors = ground_shapes(model)
     for one, two in touching_pairs(model):
         if (
@@ -119,7 +119,7 @@ def _pairs_of_file(
             pairs[frozenset((one, two))] = shapes[one], shapes[two]
         else:
             first, second = sorted((one.shape, two.shape))
-            absent[first, second] += 1
+            unsupported[first, second] += 1
         if len(pairs) > MOST_PAIRS:
             raise SimulationError(
                 f"more than {MOST_PAIRS} pairs of the model's {len(model.geometries)} shapes may touch; there must be "
@@ -127,13 +127,13 @@ def _pairs_of_file(
                 "exclude pairs in the model's file.",
                 code="out-of-range",
             )
-    if absent:
-        warn(_describe_absent(absent.items()))
+    if unsupported:
+        warn(_describe_unsupported(unsupported.items()))
     return pairs
 
 
-def _describe_absent(absent: Iterable[tuple[tuple[str, str], int]]) -> str:
-    types = ", ".join(f"{one} with {two} ({count})" for (one, two), count in absent)
+def _describe_unsupported(counts: Iterable[tuple[tuple[str, str], int]]) -> str:
+    types = ", ".join(f"{one} with {two} ({count})" for (one, two), count in counts)
     return (
         f"the model lets these pairs of shapes touch, but they are not supported and pass through each other: {types}. "
         "Replace one shape of each pair by spheres."
@@ -143,15 +143,20 @@ def _describe_absent(absent: Iterable[tuple[tuple[str, str], int]]) -> str:
 # --- friction ---------------------------------------------------------------------------------------------------------
 
 Own = tuple[float | None, float | None, float | None]
-"""Sliding, torsional [m] and rolling [m] friction of a candidate; None for that of the ground."""
+"""Sliding, torsional [m] and rolling [m] friction of a candidate; None for the coefficient of the ground."""
 
 
 Coefficients = tuple[Any, Any, Any]
-"""Sliding, torsional [m] and rolling [m] friction (…) of a ground; None for that of the model's file."""
+"""Sliding, torsional [m] and rolling [m] friction (…) of a ground; None for the coefficient of the model's file."""
 
 
 class Friction(NamedTuple):
-    """The number of rows of a contact, and the coefficients of all candidates; empty if all are those of the ground."""
+    """The number of rows of a contact, and the coefficients of all candidates.
+
+    Attributes:
+        rows: 3, 4 with torsional and 6 with rolling friction.
+        own: Coefficients of each candidate; empty if all have those of the ground.
+    """
 
     rows: int
     own: tuple[Own, ...]
@@ -160,21 +165,21 @@ class Friction(NamedTuple):
 def friction_of(
     model: Model, ground: Coefficients, shapes: tuple[Shape, ...], collision_pairs: CollisionPairs
 ) -> Friction:
-    """The friction of all candidates, in their order; where the ground has a coefficient, it counts."""
+    """The friction of all candidates, in their order; coefficients of the ground override those of the file."""
     pairs = [(shape.count, (shape.geometry, *ground_shapes(model)[:1])) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in collision_pairs.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in collision_pairs.classes for a, b in one.pairs]
     listed = {frozenset((p.first, p.second)): _pair_coefficients(p) for p in model.contact_rules.pairs}
-    own: list[Own] = []
+    coefficients: list[Own] = []
     for count, geometries in pairs:
         in_file = listed.get(frozenset(g.name for g in geometries)) or combined(*geometries)
-        own += [_effective_coefficients(ground, in_file)] * count
+        coefficients += [_effective_coefficients(ground, in_file)] * count
     of_ground = [x is not None and bool(np.any(x)) for x in ground]
-    acts = [any(of_ground[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
-    rows = 6 if acts[2] else 4 if acts[1] else 3
-    counted = {3: 1, 4: 2, 6: 3}[rows]
-    differs = any(x is not None for friction in own for x in friction[:counted])
-    return Friction(rows, tuple(own) if differs else ())
+    is_nonzero = [any(of_ground[k] if c[k] is None else c[k] for c in coefficients) for k in range(3)]
+    rows = 6 if is_nonzero[2] else 4 if is_nonzero[1] else 3
+    effective = {3: 1, 4: 2, 6: 3}[rows]
+    differs = any(x is not None for c in coefficients for x in c[:effective])
+    return Friction(rows, tuple(coefficients) if differs else ())
 
 
 def _effective_coefficients(ground: Coefficients, in_file: FrictionCoefficients | None) -> Own:
@@ -188,7 +193,7 @@ def _effective_coefficients(ground: Coefficients, in_file: FrictionCoefficients 
 
 
 class FrictionCoefficients(NamedTuple):
-    """Coefficients of two shapes that touch, zero where `condim` omits them."""
+    """Coefficients of two shapes that touch, zero if `condim` omits them."""
 
     sliding: float
     torsional: float

@@ -1,4 +1,4 @@
-"""`ShapeSelection` and `ContactSelection`: which shapes of a robot may touch, and how many rows a state has."""
+"""`ShapeSelection` and `ContactSelection`: the shapes of a robot that may touch, and the number of contact rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ShapeSelection(Options):
         colliding: Pairs of names or patterns of collision shapes that may touch each other: of one robot, of several,
             or of the world. Their contacts have the friction and restitution of the ground.
         self_collision: Whether moving bodies may touch each other by the rules of the model's file, in addition to
-            `colliding`. Shapes that are fixed to the world may always be touched by these rules.
-        max_contacts: Number of contact slots; the nearest contacts are solved for. None for 8, for up to 16 if
-            many bodies of a robot may touch each other, and for the default of scenes of many free bodies.
+            `colliding`. Contacts with shapes that are fixed to the world always follow these rules.
+        max_contacts: Number of contact slots; if there are more contacts, the nearest are solved. None for the default:
+            8, up to 16 if many bodies of a robot may touch each other, and more in scenes of many free bodies.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
 
@@ -47,7 +47,7 @@ class ShapeSelection(Options):
 
 @dataclass(frozen=True, eq=False)
 class ContactSelection(ShapeSelection):
-    """Which shapes may touch in a simulation, how many joint limits a state has, and what is recorded of contacts.
+    """The shapes that may touch in a simulation, the number of joint limits of a state, and recorded contacts.
 
     Attributes:
         touching, colliding, self_collision, max_contacts, hull_error: As in `ShapeSelection`.

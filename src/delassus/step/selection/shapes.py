@@ -1,4 +1,4 @@
-"""Which collision shapes of a model, and which points by name, may touch the ground."""
+"""Selection of collision shapes of a model, and of named points, that may touch the ground."""
 
 from __future__ import annotations
 
@@ -39,25 +39,26 @@ def shapes_of(
 ) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern, and points of contacts.
 
-    Planes of the model are left out, since they are ground.
+    Planes of the model are excluded, since they are ground.
 
     The pattern "*" selects all shapes that may touch the ground by the rules of the model's file. Other patterns
     select matching shapes regardless of these rules.
     """
-    every = [
+    candidates = [
         g
         for g in model.geometries
         if g.role == "collision" and g.joint != WORLD and g.shape not in ("plane", HEIGHT_FIELD)
     ]
-    chosen: list[Geometry] = []
+    selected: list[Geometry] = []
     patterns, contacts = split_touching(touching)
     for pattern in name_patterns("touching", patterns):
-        matches = named_shapes(model, pattern, every)
+        matches = named_shapes(model, pattern, candidates)
         if not matches and pattern != "*":
-            raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
+            names = [g.name for g in candidates]
+            raise UnknownName("collision shape that matches", pattern, names, code="unknown-shape")
         matches = _on_ground(model, matches) if pattern == "*" else matches
-        chosen += [g for g in matches if g not in chosen]
-    shapes = tuple(shape_of(g, field is not None, hull_error) for g in every if g in chosen)
+        selected += [g for g in matches if g not in selected]
+    shapes = tuple(shape_of(g, field is not None, hull_error) for g in candidates if g in selected)
     shapes += point_shapes(model, contacts, field is not None)
     if field is not None:
         for shape in shapes:
@@ -70,12 +71,12 @@ def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
     floors = ground_shapes(model)
     if not floors:
         return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
-    met = {g for pair in touching_pairs(model) if any(g in floors for g in pair) for g in pair}
-    return [g for g in shapes if g in met]
+    partners = {g for pair in touching_pairs(model) if any(g in floors for g in pair) for g in pair}
+    return [g for g in shapes if g in partners]
 
 
 def _check_reach(shape: Shape, field: Field) -> None:
-    """Raise an error for shapes so much larger than the spacing of a height field that a step would take seconds."""
+    """Raise an error if a shape spans so many cells of a height field that a step would take seconds."""
     geometry, points = shape.geometry, shape.kind.outline(shape.size)
     middle = 0.5 * (points.min(0) + points.max(0))
     radius = float(np.linalg.norm(points - middle, axis=1).max())
@@ -84,7 +85,7 @@ def _check_reach(shape: Shape, field: Field) -> None:
         raise SimulationError(
             f"the {geometry.shape} {geometry.name!r} has a radius of {radius:g} m; it must be at most "
             f"{MOST_SPACINGS:g} times the spacing of the ground's heights, {spacing:g} m. "
-            f"Use a spacing of {radius / MOST_SPACINGS:.2g} m or more, or replace it by smaller shapes.",
+            f"Use a spacing of {radius / MOST_SPACINGS:.2g} m or more, or replace the shape by smaller ones.",
             code="out-of-range",
         )
 
@@ -94,9 +95,9 @@ def colliding(
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Pairs of shapes that may touch each other, from pairs of names or patterns. Shapes of one body do not touch.
 
-    Patterns do not match planes, which are mostly the ground: name a plane in full.
+    Patterns do not match planes, since these are mostly the ground. A plane is selected by its full name.
     """
-    every = [g for g in model.geometries if g.role == "collision" and g.shape != HEIGHT_FIELD]
+    candidates = [g for g in model.geometries if g.role == "collision" and g.shape != HEIGHT_FIELD]
     collisions: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
@@ -110,14 +111,14 @@ def colliding(
                 f"colliding= contains {pair!r}; it must contain pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
-        one, two = (named_shapes(model, pattern, every) for pattern in patterns)
-        for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
-            if not chosen:
+        one, two = (named_shapes(model, pattern, candidates) for pattern in patterns)
+        for matches, pattern in ((one, patterns[0]), (two, patterns[1])):
+            if not matches:
                 raise UnknownName(
-                    "collision shape that matches", pattern, [g.name for g in every], code="unknown-shape"
+                    "collision shape that matches", pattern, [g.name for g in candidates], code="unknown-shape"
                 )
-        met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
-        for key, (a, b) in met.items():
+        pairs_of_shapes = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
+        for key, (a, b) in pairs_of_shapes.items():
             shapes = shape_of(a, hull_error=hull_error), shape_of(b, hull_error=hull_error)
             if not collisions_of(*shapes):
                 raise SimulationError(
@@ -143,7 +144,7 @@ def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geo
 
 
 def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | None = None) -> Shape:
-    """A collision shape as it is compiled. Its lengths are checked, and hulls are simplified to an error [m]."""
+    """The `Shape` of a collision geometry: lengths are checked, and hulls are simplified to an error [m]."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:
         raise SimulationError(
@@ -179,29 +180,29 @@ def split_touching(touching: Any) -> tuple[Any, tuple[Contact, ...]]:
         return (), (touching,)
     if isinstance(touching, str) or not isinstance(touching, Iterable):
         return touching, ()
-    several = tuple(touching)
-    points = tuple(one for one in several if isinstance(one, Contact))
-    return tuple(one for one in several if not isinstance(one, Contact)), points
+    entries = tuple(touching)
+    points = tuple(entry for entry in entries if isinstance(entry, Contact))
+    return tuple(entry for entry in entries if not isinstance(entry, Contact)), points
 
 
 def point_shapes(model: Model, contacts: Iterable[Contact], on_field: bool = False) -> tuple[Shape, ...]:
-    """Balls of the contacts' radius around their points: a single one has the contact's label, several are numbered."""
+    """Balls around the points of contacts, with their radius. Names are the contact's label, numbered for several."""
     shapes = []
     for contact in contacts:
         _check_ground(contact)
         frame = model.frame(contact.frame)
         if frame.joint == WORLD:
             raise SimulationError(
-                f"the contact {contact.label!r} is on the frame {frame.name!r}, which is fixed to the world: it cannot "
-                "touch the ground.",
+                f"the contact {contact.label!r} is on the frame {frame.name!r}, which is fixed to the world; choose a "
+                "frame of a moving body.",
                 code="immovable",
             )
         size = max(contact.radius, _RADIUS)
         coefficients = (contact.friction, contact.torsional or 0.0, contact.rolling or 0.0)
         for k, corner in enumerate(contact.corners):
             name = contact.label if len(contact.corners) == 1 else f"{contact.label}_{k}"
-            place = frame.placement * Placement.of(p=corner)
-            ball = Geometry(name, frame.joint, place, "sphere", (size,), "collision", friction=coefficients)
+            placement = frame.placement * Placement.of(p=corner)
+            ball = Geometry(name, frame.joint, placement, "sphere", (size,), "collision", friction=coefficients)
             shapes.append(Shape(replace(ball, condim=contact.rows), on_field=on_field))
     return tuple(shapes)
 
@@ -211,8 +212,8 @@ def _check_ground(contact: Contact) -> None:
     for field in _OF_GROUND:
         if getattr(contact, field) != getattr(plain, field):
             raise SimulationError(
-                f"the contact {contact.label!r} has {field} = {getattr(contact, field)!r}; points of a simulation "
-                "touch its ground, by the laws of Signorini and Coulomb. Pass ground=Ground(…), or use "
-                "contact_dynamics.",
+                f"the contact {contact.label!r} has {field} = {getattr(contact, field)!r}; simulations do not support "
+                "this, as named points have the ground of the simulation and rigid contact laws. Pass "
+                "ground=Ground(…), or use contact_dynamics.",
                 code="not-supported",
             )

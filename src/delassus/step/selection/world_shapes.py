@@ -1,4 +1,4 @@
-"""The shapes of a model's file that are fixed to the world, and those of them that are the ground."""
+"""Shapes of a model's file that are fixed to the world, and the ground among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delassus.model.model import Model
 from delassus.model.parts import HEIGHT_FIELD, WORLD, Geometry
 
 _LEVEL: Final = 1e-12
-"""A plane is level if 1 - n_z of its normal n is smaller."""
+"""A plane with the normal n is level if 1 - n_z is below this."""
 
 
 def static_shapes(model: Model) -> list[Geometry]:
@@ -20,10 +20,11 @@ def static_shapes(model: Model) -> list[Geometry]:
 
 
 def ground_shapes(model: Model) -> tuple[Geometry, ...]:
-    """The shapes of a model's file that are the ground, in the order in which they decide on friction.
+    """The shapes of a model's file that are the ground; the first one determines the friction.
 
-    These are the first height field with the world's axes and the level planes, or these planes and a field below the
-    highest; without a field the first level plane, else the first plane, else none.
+    If there is a height field with the world's axes, these are the first such field and the level planes; the field is
+    first, unless it is completely below the highest level plane. Without a field, it is the first level plane, or else
+    the first plane.
     """
     static = static_shapes(model)
     planes = [g for g in static if g.shape == "plane"]

@@ -38,28 +38,28 @@ _OPERATIONS: Final = {
 _ZERO: Final = "$($E 0.0$)"
 _ONE: Final = "$($E 1.0$)"
 
-_WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
-"""LLVM's names of the ways to round to an integer."""
+_ROUNDINGS: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
+"""LLVM's names of roundings to an integer."""
 
 DECLARATIONS: Final = """
 declare $T @llvm.fma.$N($T, $T, $T)
 declare $T @llvm.sqrt.$N($T)
 declare $T @llvm.fabs.$N($T)
 declare $T @llvm.copysign.$N($T, $T)
-""" + "".join(f"declare $T @llvm.{name}.$N($T)\n" for name in _WHOLE.values())
-"""What operations call."""
+""" + "".join(f"declare $T @llvm.{name}.$N($T)\n" for name in _ROUNDINGS.values())
+"""The intrinsics that operations call."""
 
 GATHER: Final = "declare $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr>, i32, $B, $T)\n"
-"""What choices by position call, for more than one lane."""
+"""The intrinsic that gathers call, for more than one lane."""
 
 ONE_IN_MEMORY: Final = "@one = internal global $E 1.0\n"
-"""A factor that LLVM must not know: the product with it makes subnormals zero."""
+"""A factor that flushes subnormals to zero; in memory, so that LLVM does not know its value."""
 
 _Composite: TypeAlias = "Callable[[ChunkText, list[str]], str]"
 
 
 class ChunkText:
-    """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
+    """The instructions of one chunk; values of earlier chunks are loaded at their first use."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ChunkText:
         self.count = 0
 
     def text(self) -> str:
-        """All of it."""
+        """The instructions as text."""
         nodes = self.schedule.program.nodes
         computed = set(self.chunk.values)
         for value in (*self.chunk.stores, *self.chunk.keeps):
@@ -115,16 +115,16 @@ class ChunkText:
         return name
 
     def emit_fused(self, args: list[str], negated: int) -> str:
-        """a·b + c, one of the three with the other sign."""
+        """a·b + c with one of the three arguments negated."""
         args[negated] = self.emit(f"fneg $T {args[negated]}")
         return self.emit(_OPERATIONS["fma"].format(*args))
 
     def bits(self, x: str) -> str:
-        """The bits that hold a float."""
+        """The bit pattern of a float, as an integer."""
         return self.emit(f"bitcast $T {x} to $I")
 
     def bit(self, x: str, position: int) -> str:
-        """One of the bits that hold a float, as a boolean."""
+        """One bit of the bit pattern of a float, as a boolean."""
         masked = self.emit(f"and $I {self.bits(x)}, $($W {1 << position}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
 
@@ -135,7 +135,7 @@ class ChunkText:
         return self.ciphers[tuple(args)][number]
 
     def emit_lookup(self, value: int) -> str:
-        """A value of a row of slots, or a number of a table, at an index that is not outside."""
+        """A value from a row of slots, or an element of a table, at a valid index."""
         node = self.schedule.program.nodes[value]
         index = node[1] if node[0] == "gather" else node[2]
         position = self.emit(f"fptosi $T {self.names.get(index) or self.operand_name(index)} to $J")
@@ -164,12 +164,13 @@ class ChunkText:
         return self.emit_flush(value, entry) if shared else entry
 
     def emit_rounding(self, kind: str, x: str) -> str:
-        """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
+        """A number rounded to an integer, by an instruction if there is one; otherwise LLVM would call the C library.
 
-        Without, the sum with 2⁵² (float32: 2²³) rounds to the nearest, and a comparison tells which way that was.
+        Without an instruction, the sum with 2⁵² (float32: 2²³) rounds to the nearest integer, and a comparison
+        determines the correction.
         """
         if self.target.rounds:
-            return self.emit(f"call $T @llvm.{_WHOLE[kind]}.$N($T {x})")
+            return self.emit(f"call $T @llvm.{_ROUNDINGS[kind]}.$N($T {x})")
         size, border = self.emit(_OPERATIONS["abs"].format(x)), constant(2.0**self.precision.digits)
         start = size if kind == "trunc" else x
         digits = self.emit(f"fsub $T {self.emit(f'fadd $T {size}, {border}')}, {border}")
@@ -183,7 +184,7 @@ class ChunkText:
         return corrected if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {corrected}, $T {x})")
 
     def exponent(self, x: str) -> str:
-        """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
+        """An exponent as a float, by its bits as the last digits of 2⁵² (float32: 2²³): not every machine converts
         vectors of i64."""
         p = self.precision
         shifted = self.emit(f"lshr $I {self.bits(x)}, $($W {p.digits}$)")
@@ -202,7 +203,7 @@ class ChunkText:
         return self.emit(f"bitcast $I {total} to $T")
 
     def operand_name(self, value: int) -> str:
-        """The name of a constant, or of a value of an earlier step, which is taken from its slot.
+        """The name of a constant, or of a value of an earlier step, which is loaded from its slot.
 
         Booleans are 1.0 and 0.0 in slots.
         """
@@ -216,14 +217,14 @@ class ChunkText:
         return name
 
     def address(self, cursor: Cursor) -> str:
-        """The address that a cursor holds."""
+        """The address in a cursor."""
         if cursor not in self.addresses:
             pointer = self.emit(f"getelementptr {'$E' if self.wide else '$T'}, ptr %frame, i64 {cursor.slot}")
             self.addresses[cursor] = self.emit(f"load ptr, ptr {pointer}, align $S")
         return self.addresses[cursor]
 
     def emit_flush(self, value: int, name: str) -> str:
-        """A number of a shared array: zero for a subnormal one, where that is not arithmetic's own doing."""
+        """An element of a shared array, with subnormals flushed to zero if the next operations do not flush them."""
         if value not in self.schedule.program.bit_exact_values:
             return name
         self.one = self.one or self.emit_broadcast(self.emit("load $E, ptr @one, align $S"))
@@ -234,7 +235,7 @@ class ChunkText:
         return self.emit(f"$>{self.emit(f'$<{name}$;')}$:")
 
     def emit_load(self, value: int) -> str:
-        """A value from the item or from a slot. Executions that are side by side share what is not their own."""
+        """A value from the item or from a slot; in wide code, values that iterations share are broadcast."""
         if value in self.schedule.shared:
             cursor, offset = self.schedule.shared[value]
             pointer = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
@@ -255,7 +256,7 @@ class ChunkText:
         return self.emit_broadcast(self.emit(f"load $E, ptr {pointer}, align $S"))
 
     def store(self, value: int) -> None:
-        """Put a value into its places."""
+        """Store a value in its slots and results."""
         name = self.names.get(value) or self.operand_name(value)
         if self.schedule.program.is_logical(value):
             name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
@@ -268,7 +269,7 @@ class ChunkText:
             self.emit_stores(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
 
     def emit_stores(self, name: str, unit: str, places: list[str], alignment: str) -> None:
-        """Stores of a value; places are counted in a unit."""
+        """Store a value at places, which are offsets in units of the type `unit`."""
         for target in places:
             pointer = self.emit(f"getelementptr {unit}, ptr {target}")
             self.lines.append(f"  store $T {name}, ptr {pointer}, align {alignment}\n")
@@ -293,11 +294,11 @@ _COMPOSITES: Final[dict[str, _Composite]] = {
     "bit1": lambda chunk, args: chunk.bit(args[0], 1),
     "exponent": lambda chunk, args: chunk.exponent(args[0]),
     "scale": lambda chunk, args: chunk.scale(args[0], args[1]),
-    **{kind: _rounding(kind) for kind in _WHOLE},
+    **{kind: _rounding(kind) for kind in _ROUNDINGS},
     **{f"philox{k}": _random_word(k) for k in range(4)},
     **{kind: _word_operation(kind) for kind in words.OPERATIONS},
 }
 """Operations of several instructions."""
 
 OPERATIONS: Final = _OPERATIONS.keys() | _COMPOSITES.keys()
-"""The machine operations that have instructions."""
+"""All machine operations of this back end."""

@@ -7,7 +7,14 @@ from delassus.compiler.backends.target import Target
 
 @dataclass(frozen=True)
 class FloatEnvironment:
-    """IR that keeps the floating-point environment, keeps and sets it, restores it; and the declarations for that."""
+    """IR for the floating-point environment.
+
+    Attributes:
+        keep: Saves it.
+        save: Saves it, and sets the modes of kernels.
+        restore: Restores it.
+        declarations: Declarations of the intrinsics.
+    """
 
     keep: str
     save: str
@@ -16,7 +23,7 @@ class FloatEnvironment:
 
 
 def float_environment(target: Target) -> FloatEnvironment:
-    """The text for a machine."""
+    """The IR for a machine."""
     if target.is_x86:
         masked_nearest_flushing = 0x1F80 | 0x8000 | 0x0040
         keep = "  %saved = alloca i32, align 4\n  call void @llvm.x86.sse.stmxcsr(ptr %saved)\n"

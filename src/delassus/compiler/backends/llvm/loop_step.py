@@ -17,18 +17,23 @@ _LARGEST_SCRATCH = 64 * 1024  # bytes on the stack
 
 @dataclass(frozen=True)
 class Wide:
-    """How many executions are side by side, and where values that pass between chunks of the body are, by slot."""
+    """A loop whose iterations run in the lanes of vectors, for a single state.
+
+    Attributes:
+        width: The number of iterations in a vector.
+        scratch: By slot, the position on the stack of a value that passes between chunks of the body.
+    """
 
     width: int
     scratch: dict[int, int]
 
     def chunk_name(self, chunk: str) -> str:
-        """The name of a chunk in this form."""
+        """The name of a chunk in wide code."""
         return chunk.replace("@chunk", "@wide").replace("$X", str(self.width))
 
 
 def loop_widths(step: LoopStep, target: Target) -> Wide | None:
-    """How a loop runs for a single state, if not one execution after the other."""
+    """The wide form of a loop for a single state; None if its iterations must run one by one."""
     loop, width = step.loop, 1
     beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
     beside = beside and all(stride == 1 for _, stride, _ in step.cursors)
@@ -44,7 +49,10 @@ def loop_widths(step: LoopStep, target: Target) -> Wide | None:
 
 
 def emit_wide_step(step: LoopStep, name: str, calls: list[str], wide: Wide) -> str:
-    """The function of such a loop for a single state. The last vector overlaps the one before, if they do not fit."""
+    """The function of a wide loop for a single state.
+
+    If the number of iterations is no multiple of the width, the last vector overlaps the previous one.
+    """
     last = step.loop.count - wide.width
     text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
 entry:
@@ -72,7 +80,7 @@ head:
 
 
 def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
-    """The function of a loop, with the marks of `marks` where the number of lanes matters; `calls` are its steps."""
+    """The function of a loop, with `placeholders` for the number of lanes; `calls` are its steps."""
     loop = step.loop
     at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
     enter = _still("first", step.carried) + "  br i1 %first.any, label %head, label %exit" if loop.conditional else ""
@@ -105,7 +113,7 @@ head:
 
 
 def _still(label: str, carried: int) -> str:
-    """Whether the first carried value is other than zero in any lane."""
+    """IR that tests whether the first carried value is nonzero in any lane."""
     return (
         f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n  %{label} = load $T, ptr %{label}.at, align "
         f"$A\n  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n  %{label}.any = $ANY%{label}.go$?\n"
@@ -113,7 +121,7 @@ def _still(label: str, carried: int) -> str:
 
 
 def _emit_cursors(step: LoopStep) -> str:
-    """Addresses in shared arrays that go with the loop."""
+    """IR that sets the cursors of an iteration."""
     text = ""
     for source, stride, target in step.cursors:
         k = target.number
@@ -129,7 +137,7 @@ def _emit_cursors(step: LoopStep) -> str:
 
 
 def _take(step: LoopStep) -> str:
-    """Copies what inner loops need of an item; their slots are in a row."""
+    """IR that copies the values of an item that inner loops read; their slots are contiguous."""
     positions, slots = list(step.copied), list(step.copied.values())
     per_value = step.items.per_value
     if positions == list(range(len(positions))):
@@ -140,7 +148,7 @@ def _take(step: LoopStep) -> str:
 
 
 def _copy(label: str, count: int, source: tuple[str, int], target: tuple[str, int]) -> str:
-    """Copies `count` values; source and target are a first slot and a step."""
+    """IR that copies `count` values; source and target are a first slot and a stride."""
     if count <= _UNROLLED:
         return "".join(_copy_one(f"{label}{k}", str(k), source, target) for k in range(count))
     return (

@@ -27,7 +27,7 @@ from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
 from delassus.errors import DelassusError
 
-PART: Final = 1500  # operations of a part at least: less is not worth a module of its own
+PART: Final = 1500  # smallest number of operations of a part: smaller modules do not save time
 MOST_PARTS: Final = 16
 
 _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
@@ -37,8 +37,8 @@ def check_frame(schedule: Schedule) -> None:
     """Raise an error for a frame that is too large."""
     if schedule.frame > LARGEST_FRAME:
         raise DelassusError(
-            f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
-            "split it, or make its arrays smaller.",
+            f"the kernel needs memory for {schedule.frame} values at once; the limit is {LARGEST_FRAME}. Split it, or "
+            "make its arrays smaller.",
             code="kernel-too-large",
         )
 
@@ -71,16 +71,16 @@ def emit_module(schedule: Schedule, target: Target) -> str:
 
 
 def _shared_out(schedule: Schedule) -> list[range]:
-    """The steps of a schedule, cut into ranges that take LLVM about as long as each other."""
+    """The steps of a schedule, cut into ranges that take LLVM about the same time each."""
     sizes = [count_operations(step) for step in schedule.steps]
     total = sum(sizes)
     number = max(1, min(MOST_PARTS, total // PART, len(sizes)))
     ranges: list[range] = []
-    first = done = 0
+    first = cumulative = 0
     for k, size in enumerate(sizes):
-        done += size
-        last = k + 1 == len(sizes)
-        if last or (done * number >= total * (len(ranges) + 1) and len(ranges) + 1 < number):
+        cumulative += size
+        is_last = k + 1 == len(sizes)
+        if is_last or (cumulative * number >= total * (len(ranges) + 1) and len(ranges) + 1 < number):
             ranges.append(range(first, k + 1))
             first = k + 1
     return ranges
@@ -88,7 +88,13 @@ def _shared_out(schedule: Schedule) -> list[range]:
 
 @dataclass(frozen=True)
 class Function:
-    """The text of a function, with marks; and the one for a single state, in so many lanes."""
+    """The text of a function, with placeholders.
+
+    Attributes:
+        text: For a group of lanes.
+        alone: For a single state.
+        width: The number of lanes of `alone`.
+    """
 
     text: str
     alone: str
@@ -97,7 +103,13 @@ class Function:
 
 @dataclass(frozen=True)
 class Part:
-    """Some steps of a kernel that follow each other, and what calls them: for one group of lanes, and for two."""
+    """Consecutive steps of a kernel.
+
+    Attributes:
+        functions: The functions of the steps.
+        body1: The function that calls them for one group of lanes.
+        body2: The function that calls them for two groups.
+    """
 
     functions: tuple[Function, ...]
     body1: str
@@ -106,10 +118,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Template:
-    """The code of a kernel as text with marks, in parts that LLVM can compile apart from each other.
+    """The code of a kernel as text with placeholders, in parts that LLVM can compile separately.
 
-    `start_x…` makes a new frame, `body1_…_x…` and `body2_…_x…` are the parts for one and two groups of lanes. `tables`
-    are constants that they read, by name, and `shares` tells whether they read arrays in place.
+    The function `start_x…` initializes a frame, `body1_…_x…` and `body2_…_x…` run a part for one and two groups of
+    lanes. `tables` are constants that they read, by name, and `shares` says whether they read shared arrays.
     """
 
     parts: tuple[Part, ...]
@@ -119,7 +131,7 @@ class Template:
     shares: bool
 
     def modules(self, lanes: int) -> list[str]:
-        """A module for each part: for a single state, or for as many as the target has lanes."""
+        """A module for each part: for a single state, or for all lanes of the target."""
         filled = self._single_state_code if lanes == 1 else self._wide
         return [self._declarations([part], lanes) + filled(part) + self.target.attributes for part in self.parts]
 
@@ -132,7 +144,7 @@ class Template:
         return text + self.target.attributes
 
     def _widths(self, parts: Iterable[Part]) -> set[int]:
-        """The numbers of lanes in the code for a single state."""
+        """All numbers of lanes in the code for a single state."""
         return {1, *(f.width for part in parts for f in part.functions)}
 
     def _declarations(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
@@ -144,7 +156,7 @@ class Template:
         return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
 
     def _tables_of(self, parts: Iterable[Part]) -> list[str]:
-        """The tables that some parts read."""
+        """The tables that these parts read."""
         code = "".join(f.text + f.alone for part in parts for f in part.functions) if self.tables else ""
         return [text for name, text in self.tables.items() if name in code]
 
@@ -166,9 +178,9 @@ def _emit_steps(
 ) -> list[str]:
     """A function per step, `void step(ptr frame, ptr frame)`, appended to `functions`; returns their names.
 
-    A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
-    same chunk, so the two never alias, and LLVM may order loads and stores freely. In the body of a loop it also gets
-    the addresses of its item and of what is kept.
+    A chunk has its frame as two arguments, one for reading and one for writing. No slot is read and written in the same
+    chunk, so the two do not alias, and LLVM may order loads and stores freely. In the body of a loop, further arguments
+    are the addresses of the item and of the stored results.
     """
     names = []
     wide = None if inside is None else loop_widths(inside, target)
@@ -211,7 +223,7 @@ def _emit_tables(program: Program, precision: Precision) -> dict[str, str]:
 
 
 def _emit_start(schedule: Schedule, target: Target) -> str:
-    """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
+    """`start(frame)`: stores constant outputs, which remain in the frame for all states."""
     lines = ChunkText(schedule, Chunk((), schedule.fixed), target).text()
     return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
@@ -223,12 +235,12 @@ def _emit_body1(part: int, steps: list[str]) -> str:
 
 
 def _emit_body2(part: int, steps: list[str], places: range, states: int) -> str:
-    """`body2(a, b, fetch, context, ahead)`: the steps of a part for two frames that take turns.
+    """`body2(a, b, fetch, context, ahead)`: the steps of a part for two frames, alternating.
 
-    So the code of a chunk is fetched once for both: large kernels are limited by the fetching of their code, not by
-    arithmetic. Between the steps, `fetch(context, state, count)` asks for the memory of the next `states` states,
-    from `ahead` on, a few at a time, at a pace that the memory can follow; `places` are those of the steps, from the
-    first of this part to the last of all.
+    The code of a chunk is then fetched once for both frames: large kernels are limited by instruction fetch, not by
+    arithmetic. Between the steps, `fetch(context, state, count)` prefetches the memory of the next `states` states,
+    from `ahead` on, a few at a time. `places` are the indices of steps from the first one of this part to the last one
+    of the kernel.
     """
     text = f"define void @body2_{part}_x$X(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead) #0 {{\n"
     for c, name in zip(places, steps, strict=False):

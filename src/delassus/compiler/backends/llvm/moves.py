@@ -17,8 +17,8 @@ def emit_move(target: Target, lanes: int) -> str:
     return fill_in(_MOVE.replace("$AXIS", CHECK_AXIS).replace("$COPY", copy), lanes, target.precision)
 
 
-# From the arrays to a frame, or back. An array is contiguous if every core stride is what C order makes it. Shared
-# ones, of size 0 here, are not moved.
+# Copies from the arrays to a frame, or back. An array is contiguous if all its core strides are those of C order.
+# Shared arrays, whose size is 0 here, are not copied.
 _MOVE = expand_ir("""
 define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards,
                               i1 %far) #0 {

@@ -2,7 +2,7 @@
 
 NumPy passes a loop the addresses of the arrays, the number of states, the strides, and a pointer, here to the kernel's
 descriptor (see `runtime`). A single state runs the scalar body. More states run the vector body, two groups of lanes at
-a time. The loop finds the code by a pointer in the descriptor, and asks Python to compile code that is missing. The
+a time. A pointer in the descriptor refers to the code. If it is null, the loop calls Python to compile the code. The
 floating-point environment is saved, set to round to nearest with subnormals flushed and no traps, and restored at the
 end, so that the caller's modes do not change results and padding lanes raise no warnings.
 """
@@ -19,7 +19,7 @@ LOOP = "delassus_loop"
 
 
 def emit_loop(target: Target) -> str:
-    """The module of what NumPy calls, as text; its entry is `LOOP`."""
+    """The text of the module with the function that NumPy calls, `LOOP`."""
     environment = float_environment(target)
     run = _RUN.replace("$KEEP", environment.keep).replace("$SAVE", environment.save)
     run = run.replace("$RESTORE", environment.restore)
@@ -28,10 +28,10 @@ def emit_loop(target: Target) -> str:
     return DECLARATIONS + environment.declarations + run + loop + target.attributes
 
 
-# Runs the code number %width of a kernel. If it is missing, Python is asked for it: before the modes of arithmetic
-# change, with Python's lock, and not if an exception is on its way already. Making code computes, too, so that flags of
-# arithmetic are restored, which NumPy looks at in the end. Without code in the end, an exception is set, which NumPy
-# raises. False if the code ran out of memory.
+# Runs the code of a kernel with index %width. If it is missing, Python compiles it: before the floating-point modes
+# change, with Python's lock, and not if an exception is pending. Compilation changes floating-point flags, which NumPy
+# checks in the end, so they are restored. If there is still no code, an exception is set, which NumPy raises. The
+# result is false if the code had no memory.
 _RUN = expand_ir("""
 define internal i1 @run(ptr %kernel, i64 %width, ptr %args, ptr %strides, i64 %n) #0 {
 entry:

@@ -1,4 +1,4 @@
-"""LLVM IR of the cipher behind random numbers; see `philox`."""
+"""LLVM IR of the random number generator; see `functions/philox`."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,7 +36,7 @@ def integer_of(emit: Callable[[str], str], x: str, precision: Precision) -> str:
 
 
 def float_of(emit: Callable[[str], str], x: str, precision: Precision) -> str:
-    """A float from a word, or from as many of its bits as there is place for."""
+    """A float from a word; in single precision from its leading bits."""
     if precision.bytes == 8:
         digits = emit(f"or $Q {x}, $(i64 {(1023 + 52) << 52}$)")
         return emit(f"fsub $T {emit(f'bitcast $Q {digits} to $T')}, {constant(2.0**52)}")

@@ -4,17 +4,24 @@ import struct
 
 from delassus.compiler.graph.precision import Precision
 
-# Marks: $T type of a value, $B of a boolean, $I of an integer as wide as a value, $E and $W the types of a value
-# and of such an integer in one lane, $J and $Q types of integers of 32 and 64 bits, $N suffix of intrinsics, $A
-# alignment of a slot, $S bytes of a value in one lane, $X lanes, $L the numbers of the lanes; $ANY and $? enclose what
-# holds in any lane; $( and $) a constant that goes into every lane, its type in front; $[ and $] addresses that values
-# are loaded from; $| and $, and $/ a value and the addresses that it is stored to; $< and $; a number that goes into
-# the first lane, and $> and $: one that goes from there into all: of a single state, it stays; $0 and $1 enclose an
-# integer of 32 bits in all lanes, of which the first one is taken.
+# Placeholders:
+#     $T $B $I       types of a value, of a boolean, and of an integer with the size of a value, for all lanes
+#     $E $W          types of a value and of such an integer in one lane
+#     $J $Q          types of integers of 32 and 64 bits, for all lanes
+#     $N             suffix of intrinsics
+#     $A $S          alignment of a slot; bytes of a value in one lane
+#     $X $L          number of lanes; indices of the lanes
+#     $ANY … $?      whether a boolean is true in any lane
+#     $( … $)        a constant for all lanes, with its type in front
+#     $[ … $]        a load from addresses, one for each lane
+#     $| … $, … $/   a store of a value to addresses, one for each lane
+#     $< … $;        insertion of a number into the first lane; no operation for a single state
+#     $> … $:        broadcast of the first lane to all; no operation for a single state
+#     $0 … $1        the first lane of an integer of 32 bits
 
 
 def fill_in(text: str, lanes: int, precision: Precision) -> str:
-    """Text with marks, for one number of lanes and one precision."""
+    """Replace the placeholders for one number of lanes and one precision."""
     scalar = lanes == 1
     real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
     if scalar:
@@ -54,7 +61,7 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
 
 
 def constant(number: float) -> str:
-    """A constant for every lane; LLVM wants the bits of a double also for a float."""
+    """A constant for every lane; LLVM requires the bits of a double, also for a float."""
     if isinstance(number, bool):
         return f"$(i1 {str(number).lower()}$)"
     return f"$($E 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"

@@ -20,13 +20,13 @@ from delassus.compiler.graph.program import Program
 
 @dataclass(frozen=True)
 class Report:
-    """What a kernel compiles to.
+    """Operations, code and compile times of a kernel.
 
     Attributes:
         name: The kernel.
-        target: The machine it is compiled for.
-        traced: Operations by kind as the function wrote them, constants folded.
-        operations: Operations by kind after lowering: elementary functions expanded, multiply-adds fused.
+        target: The machine that it is compiled for.
+        traced: Operations by type as traced, with constants folded.
+        operations: Operations by type after lowering: elementary functions expanded, multiply-adds fused.
         flops: Floating-point operations of one state (a fused multiply-add counts 2).
         chunks: Pieces of straight-line code.
         slots: Values kept in memory per state, inputs and outputs included.
@@ -55,8 +55,8 @@ class Report:
 
     def __str__(self) -> str:
         def kinds(counts: dict[str, int]) -> str:
-            most = sorted(counts.items(), key=lambda item: -item[1])
-            return f"{sum(counts.values())} ({', '.join(f'{n} {kind}' for kind, n in most)})"
+            descending = sorted(counts.items(), key=lambda item: -item[1])
+            return f"{sum(counts.values())} ({', '.join(f'{n} {kind}' for kind, n in descending)})"
 
         stages = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.seconds.items())
         return (
@@ -70,7 +70,7 @@ class Report:
 
 
 def make_report(name: str, trace: Callable[[], Program], target: Target) -> Report:
-    """Compile a program without the cache, watching each stage."""
+    """Compile a program without the cache, and measure each stage."""
     seconds: dict[str, float] = {}
 
     @contextmanager

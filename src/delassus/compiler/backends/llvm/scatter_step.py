@@ -5,11 +5,11 @@ from typing import Final
 from delassus.compiler.backends.steps import ScatterStep
 
 SCATTER: Final = "declare void @llvm.masked.scatter.$N.v$Xp0($T, <$X x ptr>, i32, $B)\n"
-"""What it calls, for more than one lane."""
+"""The intrinsic that it calls, for more than one lane."""
 
 
 def emit_scatter_step(step: ScatterStep, name: str) -> str:
-    """The function of such a step, with the marks of `marks`: all is read before anything is written."""
+    """The function of a scatter, with `placeholders`: all values are read before any is written."""
     table = step.table
     text = f"define internal void {name}(ptr %frame, ptr %unused) #0 {{\n"
     for label, slot in (("index", step.index), *((f"new{k}", slot) for k, slot in enumerate(step.row))):

@@ -1,8 +1,8 @@
-"""IR for arrays that all states share: frames hold their addresses.
+"""IR for arrays that all states share: frames contain their addresses.
 
 The code of a kernel reads such an array at fixed offsets from its start. An array that is not contiguous is copied for
-the call. If the states of a batch have different arrays, each state is a separate call: correct, but as slow as single
-states.
+the call. If the states of a batch have different arrays, each state is a separate call, which is as slow as calls with
+single states.
 """
 
 from delassus.compiler.backends.llvm.shorthand import expand_ir
@@ -34,7 +34,7 @@ exit:
   ret void
 }
 """)
-"""`share`: puts the addresses of shared operands into a frame."""
+"""`share`: stores the addresses of shared operands in a frame."""
 
 CHECK_AXIS = expand_ir("""\
   %a = sub i64 %left, 1
@@ -44,7 +44,7 @@ CHECK_AXIS = expand_ir("""\
   %as.expected = icmp eq i64 %step, %expected
   %trivial = icmp eq i64 %length, 1
   %same = or i1 %as.expected, %trivial""")
-"""`same`: whether core axis `left` - 1 of an array has the stride that C order gives it."""
+"""`same`: whether core axis `left` - 1 of an array has its stride in C order."""
 
 WITH_SHARED = expand_ir("""
 declare void @llvm.trap()
@@ -156,4 +156,4 @@ exit:
   ret void
 }
 """).replace("$AXIS", CHECK_AXIS)
-"""`with_shared`: states around whose shared arrays something has to be done first."""
+"""`with_shared`: runs states with shared arrays; it copies arrays and splits batches if necessary."""

@@ -14,7 +14,7 @@ _COUNT: Final = re.compile(r"^  count %(\S+) below (\S+): %(\S+), then %(\S+)$",
 
 
 def expand_ir(text: str) -> str:
-    """IR of text with shorthand."""
+    """Expand the shorthand in a text of IR."""
     text = _FIELD.sub(
         r"  %\1.at = getelementptr i64, ptr %\3, i64 \4\n  %\1 = load \2, ptr %\1.at, align 8",
         text,

@@ -13,11 +13,11 @@ from delassus.compiler.backends.llvm.streaming import emit_stream
 from delassus.compiler.backends.target import Target
 
 STATES = "delassus_states"
-STACK_BYTES = 64 * 1024  # frames beyond this come from the heap
+STACK_BYTES = 64 * 1024  # larger frames are allocated on the heap
 
 
 def emit_states(target: Target, lanes: int) -> str:
-    """The module that takes states through frames, for single states or for all lanes; its entry is `STATES`."""
+    """The text of the module that runs states through frames, for single states or for all lanes: `STATES`."""
     precision = target.precision
     parts = [DECLARATIONS, fill_in(transpose.ELEMENTS, 1, precision)]
     if lanes == 1:
@@ -38,8 +38,9 @@ declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
-# Code (see `runtime`): the function below, start, number of parts, their body1, their body2, bytes of the largest pair.
-# One state after the other. Without heap the frame of a single state still fits on the stack.
+# The record `code` (see `runtime`): the function below, `start`, the number of parts, their `body1`, their `body2`,
+# bytes of the largest pair of frames. States run one by one. If the heap is exhausted, the frame of a single state is
+# on the stack.
 _STATES_ONE = expand_ir(f"""
 define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
@@ -83,7 +84,7 @@ exit:
 }}
 """)
 
-# False if there is no memory for frames of all lanes.
+# The result is false if there is no memory for frames of all lanes.
 _STATES_MANY = expand_ir(f"""
 define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
@@ -179,9 +180,9 @@ exit:
 }}
 """)
 
-# The memory of `count` states from `first` on, asked for while others are computed: rows of several arrays are too
-# many streams for the processor to foresee. An address beyond the end of an array does no harm. Operands of more than
-# 4 KB are streams that it does foresee.
+# Prefetches the memory of `count` states from `first` on while others are computed: rows of several arrays are too many
+# streams for the prefetcher of the processor. Prefetching an address beyond the end of an array is harmless. For
+# operands of more than 4 KB, the prefetcher is sufficient.
 _FETCH = expand_ir("""
 define internal void @fetch_nothing(ptr %context, i64 %first, i64 %count) #0 {
   ret void

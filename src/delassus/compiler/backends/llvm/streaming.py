@@ -5,7 +5,7 @@ Nontemporal stores of whole lines avoid this, and leave the caches to the frames
 the array, and the rows of a group of states are filled in parallel: a piece of each is assembled in a small buffer and
 streamed from there, between boundaries of vectors.
 
-For results that would not stay in a cache: the threshold is `STREAM_BYTES` for all outputs of a call.
+They are used for results that exceed the caches, with a threshold of `STREAM_BYTES` for all outputs of a call.
 """
 
 from delassus.compiler.backends.llvm.placeholders import fill_in
@@ -13,21 +13,20 @@ from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.target import Target
 
 STREAM_BYTES = 16 * 1024 * 1024
-SMALLEST_ROW = 512  # values of a state in an array; shorter rows have too many ends, which fill a line in part
-_PIECE = 128  # values of a row that are put together at once
+SMALLEST_ROW = 512  # values of a state in an array; shorter rows have too many partial cache lines
+_PIECE = 128  # values of a row that are assembled at once
 
 
 def emit_stream(target: Target) -> str:
-    """`stream`, with the arguments of `unpack` (see `transpose`), which it calls; and `finish_streams`."""
+    """The functions `stream`, with the arguments of `unpack` (see `transpose`), and `finish_streams`."""
     length = _PIECE + target.lanes
     filled = _STREAM.replace("$PIECE", str(_PIECE)).replace("$LENGTH", str(length))
     filled = filled.replace("$STRIDE", str(length * target.precision.bytes)).replace("$ALL", str(length * target.lanes))
     return fill_in(filled, target.lanes, target.precision) + _FINISH
 
 
-# The buffer holds $LENGTH values of each row, $PIECE of which are streamed: those from the row's first boundary of
-# vectors on. A piece is the last one if the buffer reaches the end of the row; it may have no whole vector after the
-# first boundary.
+# The buffer has $LENGTH values of each row. $PIECE of them are streamed, from the first aligned vector of the row on. A
+# piece is the last one if the buffer reaches the end of the row; it may have no complete aligned vector.
 _STREAM = expand_ir("""
 define internal void @stream_x$X(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) #0 {
 entry:
@@ -98,7 +97,7 @@ exit:
 }
 """)
 
-# Streamed stores may be seen by other threads in another order than they were made, up to here.
+# A fence: other threads may see streamed stores before it in any order.
 _FINISH = """
 declare void @llvm.x86.sse.sfence()
 define internal void @finish_streams() #0 {

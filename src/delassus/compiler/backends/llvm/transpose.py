@@ -1,12 +1,13 @@
 """IR that transposes states between arrays and frames.
 
-An array stores one state after the other, a frame one value of all lanes after the other, so packing is a
-transposition. There are three methods: blocks of `block_size` values if the core of a state is contiguous and large
-enough, the last block overlapping the previous one; element by element if it is contiguous and small; and a slow one
-for any other strides. A group with fewer states than lanes is padded with copies of its last state.
+In an array, the values of a state are adjacent; in a frame, the k-th values of all lanes are adjacent. So packing is a
+transposition. There are three methods. If the core of a state is contiguous and large enough, blocks of `block_size`
+values are transposed; the last block overlaps the previous one. Small contiguous cores are copied element by element.
+For all other strides there is a slow method. A group with fewer states than lanes is padded with copies of its last
+state.
 
 Inputs are multiplied by one, which flushes subnormals: operations that only move bits, such as a change of sign or a
-selection, would let them pass. The factor is a variable so that LLVM cannot remove it.
+selection, would not flush them. The factor is a variable so that LLVM cannot remove it.
 """
 
 from collections.abc import Iterable
@@ -97,8 +98,9 @@ exit:
   ret void
 }
 """)
-"""`take`, one state that is contiguous, inwards; and the slow way, for any number of lanes and any strides in both
-directions: `core` are the strides and `shape` the lengths of the axes. $E is the type of a value, $S its bytes."""
+"""`take` copies one contiguous state to a frame. `elements` is the slow method, for any number of lanes and any
+strides, in both directions; `core` are the strides and `shape` the lengths of the axes. $E is the type of a value, $S
+its size in bytes."""
 
 
 def emit_copies(lanes: int, precision: Precision) -> str:
@@ -117,16 +119,17 @@ def emit_copies(lanes: int, precision: Precision) -> str:
 
 
 def block_size(lanes: int) -> int:
-    """How many values of a state are moved at once.
+    """The number of values of a state that are copied at once.
 
-    On 16 lanes, blocks of 8 are up to a fifth faster for cores of 30 values and more, where little time goes into
-    moving; blocks of 4 are up to a third faster for cores of 4 to 7 values, which blocks of 8 leave to single elements.
+    On 16 lanes, blocks of 8 are up to a fifth faster for cores of 30 values and more, but there copies take little of
+    the time. Blocks of 4 are up to a third faster for cores of 4 to 7 values, which blocks of 8 would copy element by
+    element.
     """
     return min(4, lanes // 2)
 
 
 def _pack(lanes: int, block: int) -> str:
-    """Rows to columns. The last stages of the transposition are in the loads, which put pieces of rows side by side."""
+    """Rows to columns. The last stages of the transposition are in the loads, which join pieces of rows."""
     text = ""
     for k in range(block):
         pieces = []
@@ -146,9 +149,9 @@ def _pack(lanes: int, block: int) -> str:
 
 
 def _unpack(lanes: int, block: int) -> str:
-    """Columns to rows. The last stages of the transposition are in the stores, which take pieces of rows apart.
+    """Columns to rows. The last stages of the transposition are in the stores, which separate pieces of rows.
 
-    Padding lanes hold copies of the last state and write the same numbers to its row.
+    Padding lanes are copies of the last state, and write the same numbers to its row.
     """
     loads = "".join(
         f"  %slot{k} = add i64 %at, {k}\n  %from{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n  %x{k} = load $T, "
@@ -169,7 +172,7 @@ def _unpack(lanes: int, block: int) -> str:
 
 
 def _join(pieces: list[str], size: int) -> tuple[str, str]:
-    """Vectors put side by side, two at a time; and the name of the result."""
+    """Shuffles that concatenate vectors, two at a time; and the name of the result."""
     text = ""
     while len(pieces) > 1:
         wider = [f"{a}.{2 * size}" for a in pieces[::2]]
@@ -233,8 +236,8 @@ exit:
 def _transpose_blocks(lanes: int, block: int) -> tuple[str, list[str]]:
     """Shuffles that transpose each square block of `%x0` …, `block` vectors; and the names of the results.
 
-    At each stage, blocks of two vectors change places. Shuffles are the bottleneck of packing, and memory instructions
-    can do the other stages for free.
+    At each stage, blocks of two vectors are swapped. Shuffles are the bottleneck of packing; memory instructions do the
+    other stages at no cost.
     """
     rows = [f"%x{k}" for k in range(block)]
     text, width, stage = "", 1, 0

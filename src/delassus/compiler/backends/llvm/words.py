@@ -1,4 +1,4 @@
-"""LLVM IR of arithmetic with words, integers of 32 bits that are held as doubles; see `functions/words`."""
+"""LLVM IR of arithmetic with words, 32-bit integers that are stored as doubles; see `functions/words`."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

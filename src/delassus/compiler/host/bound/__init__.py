@@ -1,1 +1,1 @@
-"""Kernels bound to fixed arrays: called in place, or many times in a row."""
+"""Kernels for fixed arrays: calls in place, and sequences of calls."""

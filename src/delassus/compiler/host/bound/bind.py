@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from delassus.compiler.host.build import Compiled
 
 _METH_NOARGS = 4
-_RELEASE_ABOVE = 50_000  # flops of a call, some 10 µs: from there on other Python threads may run meanwhile
+_RELEASE_ABOVE = 50_000  # flops of a call, about 10 µs: longer calls release Python's lock
 
 _SYMBOLS = ("PyTuple_GetItem", "PyLong_AsVoidPtr", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread")
 
@@ -73,11 +73,11 @@ class _MethodDef(ctypes.Structure):
 
 _made: dict[bool, _MethodDef] = {}
 _code: list[native.Code] = []
-"""Kept for the life of the process, since CPython keeps their addresses."""
+"""Never freed, since CPython uses their addresses."""
 
 
 def _methods() -> dict[bool, _MethodDef]:
-    """The method definitions, by whether they let other threads run; made once."""
+    """The method definitions, by whether they release Python's lock; created once."""
     if not _made:
         with native.compiling:
             if not _made:
@@ -99,11 +99,11 @@ def _make_methods() -> dict[bool, _MethodDef]:
 
 
 def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
-    """A callable that reads the given inputs and writes the given outputs each time it is called.
+    """A callable that reads the input arrays and writes the output arrays at each call.
 
-    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none; shared ones have
-    none. An output may be an input (the same array, for updates in place), but must not overlap one otherwise, nor be a
-    shared one, which is still read when the first outputs are written.
+    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none; shared arrays have
+    no batch axes. An output may be the same array as an input, for updates in place, but must not overlap it otherwise.
+    It must not overlap a shared array, which is still read when the first outputs are written.
     """
     operands, inputs = (*kernel.inputs, *kernel.outputs), len(kernel.inputs)
     if len(arrays) != len(operands):
@@ -141,7 +141,7 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
 
 
 def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:
-    """The batch axes of an array that can be bound to an operand."""
+    """The batch axes of an array; raises an error if it cannot be bound to an operand."""
     if not isinstance(array, np.ndarray) or array.dtype != kernel.dtype:
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise TypeError(
@@ -159,8 +159,8 @@ def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]
 
 
 def _overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays have an element in common; yes if that is hard to tell."""
-    shares_memory: Any = np.shares_memory  # its type leaves most values of max_work out
+    """Whether two arrays have a common element; True if this is expensive to decide."""
+    shares_memory: Any = np.shares_memory  # its type does not allow most values of max_work
     try:
         return bool(shares_memory(a, b, max_work=10_000))
     except np.exceptions.TooHardError:
@@ -172,7 +172,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _repeats(array: Any) -> bool:
-    """Whether several indices may lead to one element, as they do with a stride of zero."""
+    """Whether several indices may refer to one element, as with a stride of zero."""
     extent = array.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
         if stride < extent:
@@ -184,7 +184,7 @@ def _repeats(array: Any) -> bool:
 def _bound_function(
     kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int
 ) -> Callable[[], None]:
-    """The function object; its `__self__` keeps the arrays, the addresses and the machine code alive."""
+    """The function object; its `__self__` owns the arrays, the addresses and the machine code."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):
         rows = np.asarray(array).reshape(1 if operand.shared else states, *operand.shape)
@@ -209,8 +209,8 @@ def _bound_function(
     method = _methods()[states * kernel.flops > _RELEASE_ABOVE]
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    # A weak reference makes NumPy refuse to resize an array, which would move its memory.
-    watched = [weakref.ref(x) for x in arrays]
-    owners = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
+    # NumPy does not resize arrays that have weak references; resizing would move their memory.
+    references = [weakref.ref(x) for x in arrays]
+    owners = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, references, kernel.ufunc)
     function: Callable[[], None] = make(ctypes.addressof(method), owners, kernel.name)
     return function

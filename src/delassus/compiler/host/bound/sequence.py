@@ -56,7 +56,7 @@ exit:
 
 @cache
 def _calls() -> tuple[native.Code, Any]:
-    """The machine code, and the function of it."""
+    """The machine code, and its function as a Python callable."""
     target = Target.host().with_lanes(1)
     code = native.load([native.emit_object(_CALLS, target)], target)
     pointers, counts = [ctypes.c_void_p] * 3, [ctypes.c_int64]
@@ -65,20 +65,23 @@ def _calls() -> tuple[native.Code, Any]:
 
 
 class CallSequence:
-    """Calls of a kernel of float64 for single states, on rows of arrays.
+    """Consecutive calls of a float64 kernel for single states, on rows of arrays.
 
     Args:
-        kernel: What is called.
-        arrays: Inputs, then outputs: (n, *core) where each call has the next row, or (*core,) where all have the same.
-            The caller sees to it that rows are read before they are written.
-        stop: Which of the arrays ends the sequence by a number other than zero.
+        kernel: The compiled kernel.
+        arrays: Inputs, then outputs: (n, *core) if each call uses the next row, or (*core,) if all calls use the same
+            array. The caller must ensure that rows are read before they are written.
+        stop: Index of the array that ends the sequence when its value is nonzero.
     """
 
     def __init__(self, kernel: Compiled, arrays: tuple[Any, ...], stop: int) -> None:
         operands = (*kernel.inputs, *kernel.outputs)
         for array, operand in zip(arrays, operands, strict=True):
             if array.dtype != np.float64 or array.shape[array.ndim - len(operand.shape) :] != operand.shape:
-                raise ValueError(f"{kernel.name}: {operand.name} has shape {array.shape} and type {array.dtype}.")
+                raise ValueError(
+                    f"{kernel.name}: {operand.name} has shape {array.shape} and type {array.dtype}; it must be a "
+                    f"float64 array whose last axes are {operand.shape}."
+                )
         kernel.widths.need(many=False)
         self._kernel, self._arrays, self._stop = kernel, arrays, stop
         self._rows = [array.ndim > len(operand.shape) for array, operand in zip(arrays, operands, strict=True)]
@@ -88,15 +91,15 @@ class CallSequence:
         self._steps = (ctypes.c_int64 * len(steps))(*steps)
         self._strides = (ctypes.c_int64 * (len(arrays) + len(cores)))(*[0] * len(arrays), *cores)
         self.most = min(len(x) for x, moves in zip(arrays, self._rows, strict=True) if moves)
-        """How many calls the arrays have rows for."""
+        """The largest number of calls, by the rows of the arrays."""
 
     def __call__(self, count: int) -> int:
-        """Make so many calls, one at least, or fewer if one of them stops; returns how many."""
+        """Make `count` calls, at least one, or fewer if one of them stops; returns their number."""
         if not 0 < count <= self.most:
             raise ValueError(f"{self._kernel.name}: {count} calls of a sequence that has rows for {self.most}.")
         addresses = (ctypes.c_void_p * len(self._first))(*self._first)
         kernel = self._kernel
-        made = _calls()[1](
+        calls = _calls()[1](
             kernel.loop, addresses, self._steps, len(addresses), self._strides, kernel.data, count, self._stop
         )
-        return int(made)
+        return int(calls)

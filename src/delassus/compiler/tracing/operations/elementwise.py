@@ -132,7 +132,10 @@ def power(base: Any, exponent: Any) -> Array:
 def where(condition: Any, *choices: Any) -> Array:
     """`a` where the condition holds, else `b`."""
     if len(choices) != 2:
-        raise TypeError("np.where met traced values with one argument: which indices it finds is known at run time.")
+        raise TypeError(
+            "np.where met traced values with one argument: the number of indices would depend on them. Pass three "
+            "arguments."
+        )
     trace = trace_here(condition, *choices)
     a, b = (trace.lift(x) for x in choices)
     if a.truths != b.truths:

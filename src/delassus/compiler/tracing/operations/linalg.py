@@ -1,7 +1,7 @@
 """Dense algebra on traced matrices.
 
-A compiled kernel cannot raise for one state of a batch, so where NumPy raises `LinAlgError` (a singular matrix,
-a matrix that is not positive definite) these give inf or NaN in that state alone.
+A compiled kernel cannot raise an error for one state of a batch. For matrices for which NumPy raises `LinAlgError`
+(singular, or not positive definite), the results of that state are inf or NaN.
 """
 
 import math
@@ -28,7 +28,7 @@ def _stacked(*arrays: Array) -> bool:
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, *, upper: bool = False) -> Array:
-    """The lower triangular L with L Lᵀ = A, or with `upper` U = Lᵀ; reads that triangle. n³/3 operations."""
+    """The lower triangular L with L Lᵀ = A, or with `upper` U = Lᵀ; reads the same triangle of A. n³/3 operations."""
     (A,) = floats(a)
     _square("cholesky", A)
     if upper:
@@ -42,8 +42,8 @@ def cholesky(a: Any, *, upper: bool = False) -> Array:
 def solve(a: Any, b: Any, *, assume_a: str = "gen") -> Array:
     """x with A x = b, for one or several right-hand sides.
 
-    `assume_a="gen"`: Gaussian elimination with partial pivoting, the pivot chosen by every state for itself.
-    `assume_a="pos"` (positive definite): L D Lᵀ without square roots, half the operations and no choices.
+    `assume_a="gen"`: Gaussian elimination with partial pivoting; pivots may differ between states.
+    `assume_a="pos"` (positive definite): L D Lᵀ without square roots and pivoting, half the operations.
     """
     A, B = floats(a, b)
     n = _square("solve", A)
@@ -97,7 +97,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         a = a.reshape(-1) if not keepdims else a
     vector = a.ndim == 1 or isinstance(axis, int)
     if ord not in (None, *((2, 1, math.inf) if vector else ("fro",))):
-        raise TypeError(f"linalg.norm met traced values with ord={ord!r}: only the Euclidean norm, 1 and inf compile.")
+        raise TypeError(
+            f"linalg.norm met traced values with ord={ord!r}: kernels support the Euclidean norm, 1 and inf."
+        )
     total, absolute = HANDLERS[np.sum], HANDLERS[np.absolute](a)
     if ord == 1:
         result: Array = total(absolute, axis, keepdims=keepdims)
@@ -112,7 +114,7 @@ def _map_matrices(function: Any, *arrays: Array) -> Array:
     """Apply a function to each matrix of stacks, with broadcasting of the leading axes."""
     lead = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     if 0 in lead:
-        raise ValueError(f"linalg: a stack of no matrices, of shape {lead}, has no result.")
+        raise ValueError(f"linalg: a stack of shape {lead} has no matrices; there must be at least one.")
     ids = [np.broadcast_to(a.ids, lead + a.shape[-2:]) for a in arrays]
     parts = [function(*[Array(arrays[0].origin, np.array(i[at])) for i in ids]).ids for at in np.ndindex(lead)]
     return Array(arrays[0].origin, np.reshape(np.array(parts, np.int64), lead + parts[0].shape))

@@ -107,7 +107,7 @@ def _extreme(a: Any, axis: int | None, keepdims: bool, stays: Callable[[Builder,
     remaining_axes = [n for n in range(x.ndim) if n not in axes]
     length = math.prod(x.shape[n] for n in axes)
     if length == 0:
-        raise ValueError("the position of an extreme: of no elements, none is the smallest or the largest.")
+        raise ValueError("argmin and argmax of no elements are not defined.")
     g, results = x.origin.builder, []
     for row in x.ids.transpose(*remaining_axes, *axes).reshape(-1, length).tolist():
         best, position = row[0], g.constant(0.0)
