@@ -17,6 +17,7 @@ from delassus.common.checks import (
     array_of_shape,
     boolean,
     check_integer,
+    iteration_count,
     number_in_range,
     real_array,
 )
@@ -145,7 +146,7 @@ class Simulation(Inspection):
         file_ground = ground is None
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = check_integer("substeps", substeps)
+        substeps = iteration_count("substeps", substeps)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(

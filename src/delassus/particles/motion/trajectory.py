@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import check_integer
+from delassus.common.checks import check_integer, iteration_count
 from delassus.common.outcomes import worst_of
 from delassus.constrained.solvers.status import Status
 from delassus.errors import short
@@ -173,7 +173,7 @@ def simulate_particles(
     >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
     (3,)
     """
-    steps, every = check_integer("steps", steps), check_integer("every", every)
+    steps, every = iteration_count("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = initial_state(particles) if state is None else state
     check_state(particles, state)
