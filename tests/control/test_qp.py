@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import lsq_linear
+from scipy.optimize import linprog, lsq_linear
 
 import delassus as dl
 from delassus.control.qp.measures import errors_of, nearest_in_cone
@@ -193,6 +193,21 @@ def test_a_cost_that_falls_without_end_has_no_answer(rows):
     assert found.status == Status.NOT_FINITE
     assert not found.x.any()
     assert found.residual == np.inf
+
+
+@pytest.mark.parametrize("seed", [19, 140, 292])
+def test_a_cost_that_falls_along_an_oblique_ray_has_no_answer(seed):
+    """A few rows bound some of the directions without curvature; the ray is that of a linear program."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    A, g, C = rng.normal(size=(rng.integers(1, n), n)), rng.normal(size=n), rng.normal(size=(4, n))
+    lower, upper = -rng.choice([1, np.inf], 4), rng.choice([1, np.inf], 4)
+    ends = np.concatenate([C[np.isfinite(upper)], -C[np.isfinite(lower)]])
+    ray = linprog(g, ends, np.zeros(len(ends)), A, np.zeros(len(A)), bounds=(-1, 1))
+    assert ray.fun < -0.05
+    found = dl.QP(A.T @ A, g, C=C, lower=lower, upper=upper).solve()
+    assert found.status == Status.NOT_FINITE
+    assert not found.x.any()
 
 
 @pytest.mark.parametrize("method", ["clarabel", "proxsuite"])

@@ -11,7 +11,7 @@ import delassus as dl
 from bodies import BALL
 from delassus.contact import Relaxation, Softness, contact_kinematics, primal_impulses
 from delassus.model import Frame, Helical, Inertia, Joint, Model, Placement, Posture, Revolute
-from delassus.simulation import motors, position_servos, velocity_servos
+from delassus.simulation import motors, position_servos, velocity_servos, with_lag
 
 SOURCE = str(Path(dl.__file__).parent)
 
@@ -35,7 +35,7 @@ LINEAR = dl.control.linearize(CART, Q)
 
 
 def joint(**numbers):
-    return Model("m", (Joint("j", Revolute(), inertia=Inertia(mass=1.0), **numbers),))
+    return Model("m", (Joint("j", Revolute(), **{"inertia": Inertia(mass=1.0)} | numbers),))
 
 
 def contact(frame="base", **numbers):
@@ -52,13 +52,15 @@ CALLS = {
     "simulation": (
         dl.Simulation,
         {"robot": CART, "ground": None, "time_step": 1e-3, "substeps": 1, "actuators": None, "touching": "*"}
-        | {"colliding": (), "max_contacts": 0, "max_limits": 4, "joint_friction": True, "tolerance": 1e-8},
+        | {"colliding": (), "max_contacts": 0, "max_limits": 4, "joint_friction": True, "tolerance": 1e-8}
+        | {"tracked": ()},
     ),
     "start": (SIM.start, {"q0": Q, "v0": Q, "time": 0.0, "seed": 0, "repair": True}),
     "step": (SIM.step, {"state": SIM.start(Q), "control": Z}),
     "run": (SIM.run, {"q0": Q, "v0": Q, "control": Z, "steps": 2, "every": 1, "repair": True, "progress": None}),
     "servos": (position_servos, {"model": CART, "stiffness": 1.0, "damping": 1.0, "joints": "*"}),
     "dampers": (velocity_servos, {"model": CART, "damping": 1.0, "joints": "*"}),
+    "lag": (with_lag, {"actuators": motors(CART), "time_constant": 0.1}),
     "motors": (motors, {"model": CART, "joints": "*"}),
     "at": (LOG.at, {"times": 0.001}),
     "normal force": (LOG.normal_force, {"shape": "sphere"}),
@@ -105,6 +107,8 @@ CALLS = {
     "frame task": (dl.control.FrameTask, {"frame": "x", "priority": 0, "weight": 1.0, "rows": ("x",)}),
     "posture task": (dl.control.PostureTask, {"joints": "*"}),
     "inertia": (Inertia.of, {"mass": 1.0, "com": (0, 0, 0), "rotational": np.eye(3)}),
+    "body": (lambda **x: joint(inertia=Inertia(**x)), {"mass": 1.0, "com": (0, 0, 0), "rotational": np.eye(3)}),
+    "configurations": (lambda size: CART.random_configuration(np.random.default_rng(0), size), {"size": 2}),
     "helix": (Helical, {"axis": (0, 0, 1), "pitch": 0.1}),
     "joint": (joint, {"lower": (-1.0,), "upper": (1.0,), "damping": (0.1,), "parent": -1, "mimic": None}),
     "frame": (lambda **x: model(frame_list=(Frame(**x),)), {"name": "f", "joint": 0, "placement": Placement()}),

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import delassus as dl
+from delassus.errors import WrongType
 from delassus.model.readers.load import load
 from refusals import refuses
 from urdf_samples import arm
@@ -133,7 +134,7 @@ def test_unknown_options_are_refused(options, refusal):
 
 
 def test_something_else_is_no_source():
-    with pytest.raises(TypeError, match="source is a int"):
+    with pytest.raises(WrongType, match="source is a int"):
         load(3)
 
 

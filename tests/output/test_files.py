@@ -5,6 +5,7 @@ import io
 import os
 import stat
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 import delassus as dl
 from bodies import BRICK
 from delassus.common import archives
+from delassus.model import Frame
 from delassus.output.errors import TrajectoryFileError
 from refusals import refuses
 
-SIM = dl.Simulation(BRICK)
+SIM = dl.Simulation(replace(BRICK, frame_list=(Frame("brick", 0),)))
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +232,47 @@ def test_arrays_that_do_not_fit_are_refused_when_they_are_read(log, tmp_path, ch
     log.save(tmp_path / "log.npz")
     with pytest.raises(TrajectoryFileError, match=r"log\.npz( is not a trajectory|: its part 'q)"):
         dl.Trajectory.load(rewritten(tmp_path / "log.npz", **changes))
+
+
+@pytest.fixture(scope="module")
+def repeatable():
+    """A run whose controls, pushes and resets are recorded."""
+    start = np.array([[0, 0, 0.06, 0, 0, 0, 1], [0, 0, 0.05, 0, 0, 0, 1]], float)
+    push = lambda time, q, v: dl.simulation.Push({"brick": np.ones((2, 6))}, np.zeros((2, 6)))  # noqa: E731
+    restart = lambda k, state: SIM.reset(state, [True, False], start[0]) if k == 3 else None  # noqa: E731
+    return SIM.run(start, steps=6, push=push, progress=restart, recording="replay")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time": np.linspace(0.0, 1e300, 7)},
+        {"residual": np.zeros(2)},
+        {"activation": np.zeros(3)},
+        {"tally": np.zeros((6, 2, 3))},
+        {"memory": np.zeros(())},
+        {"tau": np.zeros((7, 2, 5))},
+        {"run__begin": np.array(1e308)},
+        {"replay__control": np.zeros(())},
+        {"replay__control": np.zeros((6, 3, 1))},
+        {"replay__failures": np.full((5, 2), 99)},
+        {"replay__push__1__frames": np.array("brick")},
+        {"replay__push__1__frames": None},
+        {"replay__push__1__wrench": np.zeros((2, 6))},
+        {"replay__push__1__kick": np.zeros((2, 5))},
+        {"replay__reset__4__items": np.array([2])},
+        {"replay__reset__4__items": np.array(0)},
+        {"replay__reset__4__q": np.zeros(7)},
+        {"replay__reset__4__residual": None},
+    ],
+    ids=lambda changes: ",".join(f"{name} {getattr(x, 'shape', x)}" for name, x in changes.items()),
+)
+def test_inputs_of_a_replay_that_do_not_fit_are_refused_when_they_are_read(repeatable, tmp_path, changes):
+    repeatable.save(tmp_path / "log.npz")
+    assert {name.replace("__", " ") for name, x in changes.items() if x is None} <= set(np.load(tmp_path / "log.npz"))
+    assert dl.Trajectory.load(tmp_path / "log.npz", SIM).replay.resets.keys() == {4}
+    with pytest.raises(TrajectoryFileError, match=r"log\.npz is not a trajectory"):
+        dl.Trajectory.load(rewritten(tmp_path / "log.npz", **changes), SIM)
 
 
 def crafted(path, shape, dtype="<f8", data=b"", **fields):

@@ -539,7 +539,7 @@ def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path, monkeypatc
     assert (tmp_path / "log.npz").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
 
 
-def test_ctrl_c_gives_what_was_simulated():
+def test_ctrl_c_gives_what_was_simulated_and_says_so(tmp_path):
     def interrupted(time):
         if time > 0.055:
             raise KeyboardInterrupt
@@ -548,6 +548,9 @@ def test_ctrl_c_gives_what_was_simulated():
     line = P.Particles([[0.0, 0, 0], [1, 0, 0]], 1.0, motions=P.Motion([0], interrupted))
     log = P.simulate_particles(line, steps=100, every=3)
     assert len(log) == 3 and log.time[-1] == pytest.approx(0.05)
+    log.save(tmp_path / "log.npz")
+    for each in (log, P.ParticleTrajectory.load(tmp_path / "log.npz", line)):
+        assert "interrupted" in each.describe()
 
 
 @pytest.mark.parametrize("points", [1, 3, 4])

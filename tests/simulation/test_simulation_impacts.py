@@ -49,6 +49,26 @@ def test_the_problem_of_a_simulation_is_the_one_that_its_step_solved(strikes):
         assert np.abs(residual).max() <= 1e-6 * np.abs(g).max()
 
 
+def test_the_problem_of_a_robot_with_more_candidates_than_slots_is_solved_by_the_impulses_of_its_candidates():
+    quadruped = dl.load("quadruped")
+    sim = dl.Simulation(quadruped, dl.Ground(friction=0.9, restitution=0.8))
+    state = sim.start(quadruped.posture("home"), np.random.default_rng(1).normal(size=quadruped.nv))
+    struck = 0
+    for _ in range(60):
+        stages, problem, after = sim.stages(state), sim.problem(state), sim.step(state)
+        impulse, slots = np.array(after.impulse), len(after.contact)
+        of_candidate = dict(zip(after.contact, after.impulse[: 3 * slots].reshape(-1, 3), strict=True))
+        own = [of_candidate.get(number, np.zeros(3)) for number in np.asarray(stages.contacts.candidate)]
+        impulse[: 3 * slots] = np.ravel(own)
+        friction = np.broadcast_to(problem.friction, slots)
+        _, residual = velocity_and_residual(
+            problem.layout, "ncp", problem.G, problem.g, impulse, RowParameters(friction)
+        )
+        assert np.abs(residual).max() <= 1e-6 * np.abs(problem.g).max()
+        struck, state = struck + np.any(impulse > 0.0), after
+    assert struck > 3
+
+
 def test_strikes_whose_restitution_would_add_energy_are_marked(strikes):
     marks = np.array([status for *_, status in strikes])
     assert 0.0 < np.mean(marks & int(Mark.ENERGY_LIMITED) != 0) < 0.3

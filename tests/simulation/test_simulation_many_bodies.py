@@ -1,5 +1,7 @@
 """Scenes of many free bodies, which are stepped by loops: against straight-line steps, mechanics and MuJoCo."""
 
+import ctypes
+
 import mujoco
 import numpy as np
 import pytest
@@ -255,3 +257,35 @@ def test_falling_balls_agree_with_mujoco_before_they_scatter():
         mujoco.mj_step(model, data)
     log = simulation([BALL] * 8).run(q0, steps=200)
     np.testing.assert_allclose(log.q[-1].reshape(8, 7)[:, :3], data.qpos.reshape(8, 7)[:, :3], atol=1e-9)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fill_memory():
+    """A function that fills memory allocated from now on with a byte; 0 stops it. For the allocator of glibc."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        pytest.skip("the C library has no mallopt")
+    perturb = -6
+    yield lambda byte: mallopt(perturb, byte ^ 0xFF)
+    mallopt(perturb, 0)
+
+
+def test_steps_do_not_depend_on_what_memory_held_before(fill_memory):
+    """Hammers that bounce at oblique angles, where friction with full restitution would add energy."""
+    boxes = '<geom type="box" size=".1 .01 .01" mass=".2"/><geom type="box" pos=".1 0 0" size=".02 .05 .02" mass=".8"/>'
+    model = dl.load(f'<mujoco><worldbody><body pos="0 0 .2"><freejoint/>{boxes}</body></worldbody></mujoco>')
+    ground = dl.Ground(friction=0.3, restitution=1.0)
+    sim = dl.Simulation(model, ground, method="sweeps", max_contacts=16)
+    rng = np.random.default_rng(5)
+    q, v = np.tile(model.neutral(), (64, 1)), rng.normal(size=(64, 6)) * np.repeat([1.5, 25.0], 3)
+    q[:, 2] = 0.2
+    q[:, 3:] = rng.normal(size=(64, 4))
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+    first = sim.run(q, v, steps=200)
+    fill_memory(0x7F)  # as numbers, 1e306
+    second = sim.run(q, v, steps=200)
+    np.testing.assert_array_equal(second.q, first.q)
+    assert (first.status & dl.simulation.Mark.ENERGY_LIMITED).any()

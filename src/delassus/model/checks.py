@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from delassus.common.checks import array_of_shape
 from delassus.errors import BadArgument, expect, short, warn
 from delassus.model.parts import WORLD, Frame, Geometry, Joint, Medium
 from delassus.model.placement import Inertia, Placement
@@ -99,7 +99,9 @@ def warn_of_omissions(model: Any) -> None:
 def check_inertia(label: str, inertia: Inertia) -> None:
     """Raise an error unless an inertia is finite and its mass nonnegative."""
     expect(f"the inertia of {label}", inertia, Inertia, "Inertia(mass=1.0)")
-    if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
+    shapes: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "rotational": (3, 3)}
+    numbers = [array_of_shape(f"the {name} of {label}", getattr(inertia, name), n) for name, n in shapes.items()]
+    if not all(np.isfinite(x).all() for x in numbers):
         raise BadArgument(f"{label} has an inertia that is not finite: {inertia}.", code="not-finite")
     if inertia.mass < 0.0:
         raise BadArgument(f"{label} has the mass {inertia.mass:g} kg; it must not be negative.", code="out-of-range")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import MOST_ITERATIONS, check_integer
 from delassus.errors import BadArgument, expect
 from delassus.model.parts import Joint
 
@@ -131,7 +133,7 @@ class Coordinates:
         It is within limits, and within ±π [rad] and ±1 [m] if limits are wider than 100.
         """
         expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
-        batch = () if size is None else tuple(np.atleast_1d(size).tolist())
+        batch = () if size is None else _batch_axes(size)
         q = np.empty((*batch, self.nq))
         for joint, start in zip(self.joints, self.q_starts, strict=True):
             if joint.mimic is not None:
@@ -148,6 +150,12 @@ class Coordinates:
                     nearest = rng.uniform(*_nearest_range(low, high), batch)
                     q[..., start + k] = np.where((low <= coordinate) & (coordinate <= high), coordinate, nearest)
         return q
+
+
+def _batch_axes(size: Any) -> tuple[int, ...]:
+    """Lengths of batch axes, checked."""
+    axes = size if isinstance(size, (tuple, list)) else np.atleast_1d(np.asarray(size, object)).tolist()
+    return tuple(check_integer("size", n, 0, MOST_ITERATIONS) for n in axes)
 
 
 def _plain_coordinates(joint: Joint) -> list[int]:

@@ -27,6 +27,9 @@ _WHOLE: Final = ("status", "steps", "rejected")
 _AT_TIMES: Final = ("status", "residual")
 """Fields of simulations with a time axis."""
 
+_CARRIED: Final = ("activation", "tally", "memory")
+"""Vectors of each environment at each time, which simulations carry from step to step."""
+
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a trajectory as read-only arrays; raises an error unless they fit together."""
@@ -47,19 +50,27 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
             code="wrong-shape",
         )
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
+    contacts = fields["contacts"]
     defaults = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
     for name, value in defaults.items():
         given = fields[name]
-        parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
-        _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
+        at_times = [(len(time), *batch)] if name in _AT_TIMES else []
+        shapes = at_times if contacts is not None and at_times else [batch, *at_times]
+        parts[name] = np.full(shapes[0], value) if given is None else _numbers(name, given, name in _WHOLE)
+        _fits(name, parts[name], *shapes)
     for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
         parts[name] = {
             key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _check_names(name, fields[name]).items()
         }
     if fields["parameters"] is not None:
         _check_parameters(fields["parameters"], batch)
-    parts["mechanism"] = mechanism_of(fields["mechanism"], q.shape[-1], v.shape[-1])
-    contacts = fields["contacts"]
+    parts["mechanism"] = mechanism = mechanism_of(fields["mechanism"], q.shape[-1], v.shape[-1])
+    if mechanism is not None and fields["parameters"] is not None:
+        _check_nparameters(mechanism, np.shape(fields["parameters"])[-1])
+    for name in _CARRIED:
+        if fields[name] is not None:
+            parts[name] = _numbers(name, fields[name])
+            _fits(name, parts[name], (*q.shape[:-1], *parts[name].shape[-1:]))
     if contacts is not None:
         _check_contacts(contacts, q.shape[:-1])
         impulse, contact = read_only(contacts.impulse), read_only(contacts.contact)
@@ -92,7 +103,7 @@ def _numbers(name: str, value: Any, is_integer: bool = False) -> NDArray[Any]:
         raise NotANumber(
             f"{label} is {short(repr(value))}; it must be an array of integers.", code="not-a-whole-number"
         )
-    return np.asarray(value) if is_integer else array
+    return array.astype(np.int64) if is_integer else array
 
 
 def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:
@@ -123,6 +134,16 @@ def _check_parameters(parameters: Any, batch: tuple[int, ...]) -> None:
         raise TrajectoryError(
             f"parameters of a trajectory have shape {shape}, which does not fit its batch {batch}.",
             code="batch-mismatch",
+        )
+
+
+def _check_nparameters(mechanism: Mechanism, count: int) -> None:
+    parametric = getattr(mechanism, "parametric", None)
+    most = 0 if parametric is None else parametric.nparameters
+    if count != most:
+        raise TrajectoryError(
+            f"the trajectory has {count} parameters for each environment; the mechanism has {most}.",
+            code="other-system",
         )
 
 

@@ -70,10 +70,18 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             tally=arrays.get(_TALLY),
             memory=arrays.get(_MEMORY),
             tau=arrays.get(_TAU),
-            run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
-            replay=ReplayRecord.of_arrays(inputs, arrays["q"].shape[1:-1]) if inputs else None,
+        )
+        log = replace(
+            log,
+            run=RunRecord.of_arrays(run, log.q.shape[:-1], log.time) if run else None,
+            replay=ReplayRecord.of_arrays(inputs, log.q.shape[1:-1], log.v.shape[-1]) if inputs else None,
         )
         _check_status(log)
+        tau = arrays.get(_TAU)
+        if tau is not None and (tau.shape != log.v.shape or tau.dtype.kind not in "biuf"):
+            raise TrajectoryError(
+                f"its forces have shape {tau.shape}; they must be numbers of shape {log.v.shape}.", code="other-file"
+            )
     except BadArgument as error:
         raise TrajectoryFileError(f"{path} is not a trajectory: {error}", code="other-file") from error
     simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None

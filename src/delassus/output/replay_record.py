@@ -17,6 +17,10 @@ FAILURES: Final = (Mark.FROZEN, Mark.UNSOLVED, Mark.TOO_LONG, Mark.MANY_CONTACTS
 NEVER: Final = -1
 """The period of a failure that did not happen."""
 
+_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "tally", "memory")
+_NUMBERS: Final = ("residual", "time", "status", "count", "seed", "stream")
+"""Parts of the states of recorded resets: vectors and numbers of each environment."""
+
 
 class RecordedPush(NamedTuple):
     """A push in one period: names of frames, wrenches (…, frames, 6) or None, a velocity change (…, nv) or None."""
@@ -71,13 +75,13 @@ class ReplayRecord:
         return arrays
 
     @classmethod
-    def of_arrays(cls, arrays: dict[str, NDArray[Any]], batch: tuple[int, ...]) -> ReplayRecord:
-        """Create from the result of `arrays`, for a run with this batch."""
-        failures = arrays.get("failures", np.zeros(0))
-        if failures.shape != (len(FAILURES), *batch) or failures.dtype.kind not in "iu":
-            raise TrajectoryError(
-                "its replay has no periods of failures as simulations record them.", code="other-file"
-            )
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]], batch: tuple[int, ...], nv: int) -> ReplayRecord:
+        """Create from the result of `arrays`, for a run with this batch and so many velocities."""
+        failures, control = arrays.get("failures", np.zeros(0)), arrays.get("control")
+        _expect(failures.shape == (len(FAILURES), *batch) and failures.dtype.kind in "iu", "periods of failures")
+        _expect(control is None or (control.ndim > 1 and _fits_batch(control[:1], 1, batch)), "controls")
+        periods = np.inf if control is None else len(control)
+        _expect(bool(np.all((failures >= NEVER) & (failures < periods))), "periods of failures")
         pushes, resets = dict[int, dict[str, Any]](), dict[int, dict[str, Any]]()
         for name, x in arrays.items():
             kind, _, rest = name.partition(" ")
@@ -85,11 +89,44 @@ class ReplayRecord:
             if kind in ("push", "reset") and number.isdecimal():
                 (pushes if kind == "push" else resets).setdefault(int(number), {})[part] = x
         return cls(
-            arrays.get("control"),
+            control,
             failures,
-            {
-                k: RecordedPush(tuple(map(str, x.get("frames", ()))), x.get("wrench"), x.get("kick"))
-                for k, x in pushes.items()
-            },
-            {k: RecordedReset(x.pop("items"), x) for k, x in resets.items() if "items" in x},
+            {k: _read_push(x, batch, nv) for k, x in pushes.items()},
+            {k: _read_reset(x, batch) for k, x in resets.items()},
         )
+
+
+def _expect(is_valid: bool, what: str) -> None:
+    """Raise an error unless a part of a file is as simulations record it."""
+    if not is_valid:
+        raise TrajectoryError(f"its replay has no {what} as simulations record them.", code="other-file")
+
+
+def _fits_batch(x: NDArray[Any], core: int, batch: tuple[int, ...]) -> bool:
+    """Whether numbers (1, …, core axes) or (…, core axes) broadcast to a batch."""
+    axes = x.shape[: x.ndim - core]
+    try:
+        return x.dtype.kind in "iuf" and x.ndim >= core and np.broadcast_shapes(axes, (1, *batch)) == (1, *batch)
+    except ValueError:
+        return False
+
+
+def _read_push(parts: dict[str, NDArray[Any]], batch: tuple[int, ...], nv: int) -> RecordedPush:
+    frames, wrench, kick = parts.get("frames", np.zeros(0)), parts.get("wrench"), parts.get("kick")
+    _expect(frames.ndim == 1 and (frames.dtype.kind == "U" or not frames.size), "frames of pushes")
+    is_wrench = wrench is None or (wrench.shape[-2:] == (len(frames), 6) and _fits_batch(wrench, 2, batch))
+    _expect(is_wrench and (wrench is not None or not frames.size), "wrenches")
+    _expect(kick is None or (kick.shape[-1:] == (nv,) and _fits_batch(kick, 1, batch)), "kicks")
+    return RecordedPush(tuple(map(str, frames)), wrench, kick)
+
+
+def _read_reset(parts: dict[str, NDArray[Any]], batch: tuple[int, ...]) -> RecordedReset:
+    items, parts = parts.get("items", np.zeros(0)), {name: x for name, x in parts.items() if name != "items"}
+    count = int(np.prod(batch, dtype=int))
+    is_index = items.ndim == 1 and items.dtype.kind in "iu" and bool(np.all((items >= 0) & (items < count)))
+    _expect(is_index, "items of resets")
+    _expect(parts.keys() == {*_VECTORS, *_NUMBERS}, "states of resets")
+    for name, x in parts.items():
+        fits = x.ndim == (2 if name in _VECTORS else 1) and len(x) == len(items) and x.dtype.kind in "biuf"
+        _expect(fits, f"{name} of resets")
+    return RecordedReset(items.astype(np.int64), parts)

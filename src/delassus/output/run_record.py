@@ -12,6 +12,9 @@ from delassus.output.errors import TrajectoryError
 
 _WHOLE: Final = ("count", "seed", "stream")
 
+_MOST_PERIODS: Final = 2.0**53
+"""More control periods than a run can have."""
+
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
@@ -49,8 +52,8 @@ class RunRecord:
         return {name: np.asarray(x) for name, x in values.items() if x is not None}
 
     @classmethod
-    def of_arrays(cls, arrays: dict[str, NDArray[Any]], axes: tuple[int, ...]) -> RunRecord:
-        """Create from the result of `arrays`, for a trajectory with these times and environments."""
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]], axes: tuple[int, ...], time: NDArray[Any]) -> RunRecord:
+        """Create from the result of `arrays`, for a trajectory (times, …) with these axes and times."""
         shapes = {"begin": (), "period": (), **dict.fromkeys(_WHOLE, axes[1:])}
         for name, shape in (shapes | ({"time": axes} if "time" in arrays else {})).items():
             kinds = "iu" if name in _WHOLE else "f"
@@ -60,5 +63,9 @@ class RunRecord:
         if not (np.isfinite(begin) and 0.0 < period < np.inf):
             raise TrajectoryError(
                 f"its run has control periods of {period} s; they must be positive.", code="other-file"
+            )
+        if not np.abs(time - begin).max() < _MOST_PERIODS * period:
+            raise TrajectoryError(
+                f"its times from {time[0]:g} to {time[-1]:g} s do not fit periods of {period:g} s.", code="other-file"
             )
         return cls(begin, period, **{name: arrays[name] for name in _WHOLE}, time=arrays.get("time"))

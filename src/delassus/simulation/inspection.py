@@ -228,9 +228,12 @@ class Inspection(Setup):
         return joints[-1].name if joints else ""
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
-        """The contact problem that the next time step solves; rows in the order of `State.impulse`.
+        """The contact problem that the next time step solves.
 
-        If restitution would add energy, the problem has the reduced restitution.
+        Its rows are those of the full contact set: first the contact slots, whose candidates are
+        `stages(state, control).contacts.candidate`, then constraints, limits and joint friction. A step that is solved
+        with the reduced contact set stores the same impulses in other slots of `State.impulse`; `State.contact` has the
+        candidates of these. If restitution would add energy, the problem has the reduced restitution.
         """
         scene = self.scene
         if not scene.m:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from delassus.common.checks import (
     FINITE,
+    MOST_ITERATIONS,
     TIME_STEPS,
     array_of_shape,
     boolean,
@@ -145,7 +146,7 @@ class Simulation(Inspection):
         file_ground = ground is None
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = check_integer("substeps", substeps)
+        substeps = check_integer("substeps", substeps, most=MOST_ITERATIONS)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(

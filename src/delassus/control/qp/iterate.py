@@ -28,6 +28,9 @@ UNBOUNDED: Final = 1e6
 ALONG: Final = 1e-6
 """Largest relative deviation of such an x from the directions in which rows and cost are unbounded."""
 
+CURVED: Final = 1e-4
+"""Largest ratio of curvature to slope of the cost along such an x."""
+
 RESTED: Final = 6
 """x̄ has converged after this many updates of multipliers without a change."""
 
@@ -118,7 +121,7 @@ class Iterate(NamedTuple):
         """Whether the cost is unbounded: x is long, no row bounds its direction, and the cost decreases along it.
 
         With d = x/‖x‖: A d = 0, R d in the directions without bounds of rows and cones, gᵀ d < 0, and dᵀ H d so small
-        that the minimum along d would be a million times farther than x.
+        that the minimum along d would be ten thousand times farther than x.
         """
         size, m = largest(self.x), p.shape.rows
         direction = self.Rx[:m] - p.offset[:m]
@@ -126,7 +129,7 @@ class Iterate(NamedTuple):
         lower_excess = np.where(p.lower > -FAR_SCALED, np.maximum(-direction, 0.0), 0.0)
         violation = largest(self.Ax, upper_excess, lower_excess, p.off_cones(self.Rx[m:] - p.offset[m:]))
         slope, curvature = p.g @ self.x, self.x @ self.Hx
-        falls = (slope < 0.0) & (curvature <= ALONG * np.abs(slope))
+        falls = (slope < 0.0) & (curvature <= CURVED * np.abs(slope))
         return (size > UNBOUNDED) & (violation <= ALONG * size) & falls
 
     def multipliers(self, p: Scaled) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from delassus.errors import BadArgument, DelassusError, short
+from delassus.errors import BadArgument, DelassusError, WrongType, short
 from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.bundled.descriptions import find_description
 from delassus.model.formats import Format, detect_format, format_named
@@ -48,7 +48,7 @@ def load(
     options |= {"root": root, "mimic": mimic, "packages": packages}
     options = {name: value for name, value in options.items() if not _is_default(name, value)}
     if not isinstance(source, str | os.PathLike):
-        raise TypeError(f"source is a {type(source).__name__}; it must be a path, XML text or the name of a robot.")
+        raise WrongType(f"source is a {type(source).__name__}; it must be a path, XML text or the name of a robot.")
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
         return _read(text, "<string>", file_format, options)

@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 
 _ARRAYS = ("time", "x", "v", "orientations", "status", "residual", "contacts")
 _END = ("impulse", "touched", "contact")
+INTERRUPTED = "The motion was interrupted before its last step."
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class ParticleTrajectory:
         residual: (times,) the largest residual of these steps.
         contacts: (times,) number of contacts.
         end: The last state, in which a motion can continue.
+        interrupted: Whether Ctrl-C ended the motion before its last step.
 
     >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).x.shape
     (3, 4, 3)
@@ -62,6 +64,7 @@ class ParticleTrajectory:
     residual: Array
     contacts: NDArray[np.int64]
     end: ParticleState
+    interrupted: bool = False
 
     def __len__(self) -> int:
         return len(self.time)
@@ -87,12 +90,13 @@ class ParticleTrajectory:
         return np.asarray(np.linalg.norm(moving, axis=-1).max(-1, initial=0.0))
 
     def describe(self) -> str:
-        """Describe the status of the worst step in a sentence."""
+        """Describe the status of the worst step in a sentence, and whether the motion was interrupted."""
         worst = worst_of(Status, self.status)
         count = int(np.sum(self.status == worst))
-        return (
-            worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
-        )
+        end = f" {INTERRUPTED}" if self.interrupted else ""
+        if worst is Status.CONVERGED:
+            return f"{worst.sentence}{end}"
+        return f"{worst.sentence[:-1]}, at {count} of {len(self)} times.{end}"
 
     def plot(self, label: str = "energy", ax: Axes | None = None) -> Axes:
         """Plot "energy", "speed", "residual" or "contacts" over time."""
@@ -111,6 +115,7 @@ class ParticleTrajectory:
         succeeded.
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS} | {name: getattr(self.end, name) for name in _END}
+        arrays["interrupted"] = np.array(self.interrupted)
         write_arrays("the motion", path, arrays, TrajectoryFileError)
 
     @classmethod
@@ -126,7 +131,8 @@ class ParticleTrajectory:
         last = {name: arrays[name][-1] for name in ("x", "v", "orientations")}
         end = ParticleState(float(arrays["time"][-1]), **last, **{name: arrays[name] for name in _END})
         check_state(particles, end)
-        return cls(particles, **{name: arrays[name] for name in _ARRAYS}, end=end)
+        interrupted = bool(np.any(arrays.get("interrupted", False)))  # older files do not say
+        return cls(particles, **{name: arrays[name] for name in _ARRAYS}, end=end, interrupted=interrupted)
 
 
 def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particles) -> None:
@@ -173,7 +179,7 @@ def simulate_particles(
     >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
     (3,)
     """
-    steps, every = check_integer("steps", steps), check_integer("every", every)
+    steps, every = check_integer("steps", steps, most=2**53), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = initial_state(particles) if state is None else state
     check_state(particles, state)
@@ -187,7 +193,7 @@ def simulate_particles(
         f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * bytes_per_state, "a larger `every`"
     )
     records: list[Any] = [(state, 0, 0.0)]
-    status, residual, has_ended = 0, 0.0, False
+    status, residual, has_ended, interrupted = 0, 0.0, False, False
     for k in range(1, steps + 1):
         try:
             result = stepper.step(state)
@@ -196,7 +202,7 @@ def simulate_particles(
             residual = max(residual, result.residual)
             has_ended = result.status is Status.NOT_FINITE or (until is not None and until(state))
         except KeyboardInterrupt:
-            has_ended = True
+            has_ended = interrupted = True
         if (k % every == 0 or k == steps or has_ended) and state is not records[-1][0]:
             records.append((state, status, residual))
             status, residual = 0, 0.0
@@ -213,4 +219,5 @@ def simulate_particles(
         np.array([entry[2] for entry in records]),
         np.array([len(s.touched) for s in states]),
         state,
+        interrupted,
     )

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from delassus.common.checks import POSITIVE, Range, number_in_range
 from delassus.common.names import find_by_pattern, name_patterns
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -73,8 +75,9 @@ def with_lag(actuators: Iterable[Actuator], time_constant: float) -> tuple[Actua
     1
     """
     T = number_in_range("the time constant of a lag", time_constant, POSITIVE)
-    actuators = tuple(actuators)
+    actuators = tuple(actuators) if np.iterable(actuators) else (actuators,)
     for actuator in actuators:
+        expect("each of actuators", actuator, Actuator, "one of motors(robot)")
         if actuator.dynamics != STATELESS:
             raise BadArgument(
                 f"the actuator {actuator.name!r} has the dynamics {actuator.dynamics!r} already: it cannot have a lag.",

@@ -276,7 +276,7 @@ def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[
             biased.append(group._replace(items=items))
         impulse = separate(start)
         solution, _ = solve_rows(biased, push(system.velocity, impulse), impulse, scale, inputs.solver)
-        return solution._replace(impulse=np.concatenate([own.reshape(-1) for own in solution.impulse]))
+        return solution._replace(impulse=all_slots(solution.impulse))
 
     def respond(impulse: Any) -> Any:
         pushed = push(combine(lambda v: np.zeros(v.shape), system.velocity), separate(impulse))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from delassus.common.checks import boolean, check_integer, positive_number
 from delassus.common.options import Options
 from delassus.errors import BadArgument, short
@@ -68,7 +70,8 @@ class ContactSelection(ShapeSelection):
         super().__post_init__()
         object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
         object.__setattr__(self, "max_limits", check_integer("max_limits", self.max_limits, 0))
-        tracked = (self.tracked,) if isinstance(self.tracked, str) else tuple(self.tracked)
+        names = (self.tracked,) if isinstance(self.tracked, str) else self.tracked
+        tracked = tuple(names) if np.iterable(names) else (names,)
         if not all(isinstance(name, str) for name in tracked):
             raise BadArgument(
                 f"tracked is {short(repr(self.tracked))}; it must contain names of shapes or bodies.", code="wrong-type"
