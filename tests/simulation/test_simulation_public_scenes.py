@@ -104,7 +104,7 @@ def test_loops_of_cassie_stay_closed_while_it_is_pushed_and_falls():
     if "agility_cassie/scene.xml" not in SCENES:
         pytest.skip("there is no Cassie")
     sim, rng, items = dl.Simulation.from_file(ROBOTS / "agility_cassie/scene.xml"), np.random.default_rng(0), 8
-    state = sim.start(np.tile(sim.keyframe.q, (items, 1)))
+    state, lowest = sim.start(np.tile(sim.keyframe.q, (items, 1))), np.full(items, np.inf)
     for k in range(2000):
         if k % 200 == 0:
             kick, wrench = np.zeros((items, sim.model.nv)), rng.normal(0.0, 60.0, (items, 6))
@@ -112,6 +112,7 @@ def test_loops_of_cassie_stay_closed_while_it_is_pushed_and_falls():
             control = sim.keyframe.control + 3.0 * rng.uniform(-1.0, 1.0, (items, sim.nu))
         push = dl.simulation.Push({"cassie-pelvis": wrench}, kick if k % 200 == 0 else None)
         state = sim.step(state, control, push=push)
+        lowest = np.minimum(lowest, state.q[:, 2])
         if k % 20 == 0:
             assert np.abs(constraint_error(sim.mechanism, state.q)).max() < 1e-10
-    assert state.q[:, 2].max() < 0.8 and not state.frozen.any()
+    assert lowest.max() < 0.8 and not state.frozen.any()
