@@ -193,6 +193,14 @@ def test_a_spinning_brick_keeps_its_momentum():
     assert np.allclose(before, after, atol=2e-3 * np.abs(before).max())
 
 
+@pytest.mark.parametrize(("spin", "status"), [(2.0, dl.Status.CONVERGED), (23.0, dl.Status.ITERATIONS)])
+def test_a_brick_that_turns_too_far_in_a_step_is_flagged(spin, status):
+    stick = P.Bricks([[0, 0, 1.0]], [0.5, 0.01, 0.01], 0.4)
+    system = P.Particles(np.zeros((0, 3)), np.zeros(0), bricks=stick, gravity=np.zeros(3))
+    v = np.array([[0.0, 0.0, 0.0], [3.0 * spin, spin, spin]])
+    assert P.particle_step(system, P.initial_state(system, v=v), time_step=5e-3).status == status
+
+
 @pytest.mark.parametrize("blend", [(1.0, 1.0), (0.5, 0.5)])
 @pytest.mark.parametrize("spin", [3.0, 30.0, 100.0])
 def test_a_brick_that_tumbles_fast_gains_no_energy(blend, spin):

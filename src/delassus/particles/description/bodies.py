@@ -115,11 +115,13 @@ def inertias(bricks: Bricks, orientations: Array) -> Array:
     return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)
 
 
-def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
-    """(b, 3) angular velocities [rad/s] after a step without torques, which conserves the angular momentum I ω.
+def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Angular velocities (b, 3) [rad/s] after a step without torques, and (b,) whether their angular momentum I ω is
+    conserved.
 
     I is that of the orientation after the step, which rotates by h ((1-β) ω + β ω⁺). This is an equation for ω⁺, solved
-    by Newton's method. Conserved momentum bounds the energy; if the method fails, no energy is added.
+    by Newton's method. Conserved momentum bounds the energy. The method fails for bricks that rotate too far in a step:
+    then no energy is added, but momentum is lost.
     """
     before = inertias(bricks, orientations)
     conserved = (before @ spin[..., None])[..., 0]
@@ -132,7 +134,7 @@ def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: floa
     failed = np.linalg.norm(momentum - conserved, axis=1) > 1e-9 * np.linalg.norm(conserved, axis=1)
     had, has = np.sum(spin * conserved, 1), np.sum(after * momentum, 1)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
-    return np.asarray(after * np.where(failed, share, 1.0)[:, None])
+    return np.asarray(after * np.where(failed, share, 1.0)[:, None]), ~failed
 
 
 def _rotate_inertia(

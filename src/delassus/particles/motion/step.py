@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import TIME_STEPS, number_in_range
 from delassus.common.options import Shortcuts
+from delassus.common.outcomes import worst_of
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
@@ -128,8 +129,8 @@ class Stepper:
         v[p.pins] = 0.0
         forces = broadcast_to_shape("applied", 0.0 if applied is None else applied, (p.nodes, 3))
         M = self.assembly.masses(state.orientations)
-        if p.bricks is not None:
-            forces = forces + _gyroscopic(p, state, M, v, self.blend)
+        gyroscopic, flight = _gyroscopic(p, state, M, v, self.blend)
+        forces = forces + gyroscopic
         system = self._system(state, v, M, forces, tie)
         clock("elements")
         outcome, groups, mean = self._solve(system, state, v, clock)
@@ -144,9 +145,10 @@ class Stepper:
         if self.stabilization == "post":
             after, corrected = self.correct_positions(after, clock)
         finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
+        status = worst_of(Status, np.array([outcome.worst(corrected), flight])) if finite else Status.NOT_FINITE
         return ParticleStep(
             after, h, outcome.solved.error, outcome.error, outcome.solved.iterations, outcome.iterations,
-            outcome.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tie_impulse / h,
+            status, dict(clock.seconds), tie_impulse / h,
         )  # fmt: skip
 
     def _system(self, state: ParticleState, v: Array, M: Array, forces: Array, tie: Tie | None) -> System:
@@ -216,14 +218,16 @@ def particle_step(particles: Particles, state: ParticleState, *, time_step: floa
     return Stepper(particles, time_step, **options).step(state)
 
 
-def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
-    """Gyroscopic torques on bricks, as forces (nodes, 3)."""
+def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> tuple[Array, Status]:
+    """Gyroscopic torques on bricks, as forces (nodes, 3), and `Status.ITERATIONS` if a brick rotates too far in the
+    step for its angular momentum to be conserved."""
     f = np.zeros((p.nodes, 3))
-    if p.bricks is not None:
-        spin = v[p.n + p.b :]
-        change = coast(p.bricks, state.orientations, spin, blend.h, blend.beta) - spin
-        f[p.n + p.b :] = (M[p.n + p.b :] @ change[..., None])[..., 0] / blend.h
-    return f
+    if p.bricks is None:
+        return f, Status.CONVERGED
+    spin = v[p.n + p.b :]
+    after, conserved = coast(p.bricks, state.orientations, spin, blend.h, blend.beta)
+    f[p.n + p.b :] = (M[p.n + p.b :] @ (after - spin)[..., None])[..., 0] / blend.h
+    return f, Status.CONVERGED if conserved.all() else Status.ITERATIONS
 
 
 def _rotate_bodies(p: Particles, orientations: Array, motion: Array) -> Array:
