@@ -19,8 +19,11 @@ from delassus.spatial.quaternions import (
 
 Array = NDArray[np.float64]
 
-_TURNS: Final = 5
-"""Number of Newton iterations for the angular velocity of a brick in free flight."""
+_TURNS: Final = 20
+"""Largest number of Newton iterations for the angular velocities of bricks in free flight."""
+
+_EXACT: Final = 1e-13
+"""Relative error of the angular momentum at which they end."""
 
 
 class BodiesError(BadArgument):
@@ -128,6 +131,8 @@ def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: floa
     after = spin
     for _ in range(_TURNS):
         I, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
+        if np.all(np.linalg.norm(momentum - conserved, axis=1) <= _EXACT * np.linalg.norm(conserved, axis=1)):
+            break
         slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
         after = after - np.linalg.solve(slope, (momentum - conserved)[..., None])[..., 0]
     _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
