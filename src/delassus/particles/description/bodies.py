@@ -25,6 +25,9 @@ _TURNS: Final = 20
 _EXACT: Final = 1e-13
 """Relative error of the angular momentum at which they end."""
 
+_GAIN: Final = 3e-3
+"""Largest relative rise of the energy in a step: at conserved momentum, the energy of a brick oscillates."""
+
 
 class BodiesError(BadArgument):
     """Invalid data of bodies."""
@@ -123,8 +126,8 @@ def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: floa
     conserved.
 
     I is that of the orientation after the step, which rotates by h ((1-β) ω + β ω⁺). This is an equation for ω⁺, solved
-    by Newton's method. Conserved momentum bounds the energy. The method fails for bricks that rotate too far in a step:
-    then no energy is added, but momentum is lost.
+    by Newton's method. Conserved momentum bounds the energy. For bricks that rotate too far in a step, the method fails
+    or energy rises: then no energy is added, but momentum is lost.
     """
     before = inertias(bricks, orientations)
     conserved = (before @ spin[..., None])[..., 0]
@@ -138,6 +141,7 @@ def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: floa
     _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
     failed = np.linalg.norm(momentum - conserved, axis=1) > 1e-9 * np.linalg.norm(conserved, axis=1)
     had, has = np.sum(spin * conserved, 1), np.sum(after * momentum, 1)
+    failed = failed | (has > (1.0 + _GAIN) * had)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
     return np.asarray(after * np.where(failed, share, 1.0)[:, None]), ~failed
 
