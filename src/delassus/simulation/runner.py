@@ -53,8 +53,8 @@ _QUICKLY_BY_TREE: Final = 6.0
 two to four on average, and a sixth of the environments of the slowest more than six."""
 
 _BEYOND_A_VECTOR: Final = 9
-"""Least number of environments for which an attempt with `LONGER` iterations precedes that with more: one SIMD vector
-holds fewer."""
+"""Least number of environments for which an attempt with `LONGER` iterations precedes that with more. Fewer fit into a
+SIMD vector of doubles."""
 
 _MANY: Final = 0.05
 """Fraction of environments that need the full contact set above which it pays to solve them with it at once."""
