@@ -250,6 +250,20 @@ def test_a_rod_that_jams_stops(angle, side):
     assert np.abs(np.abs(pushes[:2]) - [abs(along), normal]).max() < 1e-4  # and 2e-5 N s of joint friction
 
 
+def test_bodies_with_several_joints_are_simulated():
+    """The links between the joints of a body have no inertia."""
+    ball = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .5">
+      <joint name="z" type="slide" axis="0 0 1"/><joint name="x" type="slide" axis="1 0 0" frictionloss=".01"/>
+      <geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+    recursion, matrix = (
+        dl.Simulation(dl.load(ball), time_step=H, method=method).run([-0.39, 0.0], [0.0, 1.0], steps=80)
+        for method in ("articulated", "dual")
+    )
+    np.testing.assert_allclose(recursion.q, matrix.q, atol=1e-8)
+    assert recursion.q[-1, 0] == pytest.approx(-0.4, abs=1e-6)
+    assert not recursion.status.any()
+
+
 def test_active_joint_limits_need_no_full_contact_set():
     """A quadruped stands with its knees pressed against their limits: the slots have the reduced set's candidates."""
     model, options = rough_quadruped()
