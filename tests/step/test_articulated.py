@@ -277,6 +277,24 @@ def test_active_joint_limits_need_no_full_contact_set():
     assert state.contact[:4].tolist() == list(sim.reduced_scene.reduced)
 
 
+def test_limits_that_are_violated_are_corrected_with_the_full_contact_set():
+    """Legs start beyond their limits, near contacts outside the reduced set, which the correction must not close."""
+    model, options = rough_quadruped()
+    colliding = [("*_calf*", "*_calf*"), ("*_calf*", "trunk*")]
+    sim = dl.Simulation(model, method="articulated", **options | {"touching": "*", "colliding": colliding})
+    assert sim.reduced_scene.reduced is not None
+    rng, count = np.random.default_rng(5), 10
+    q = np.tile(model.posture("home"), (count, 1))
+    turn = rng.normal(size=(count, 4))
+    q[:, 2], q[:, 3:7] = 0.25, turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    q[:, 7:] += 1.2 * rng.normal(size=(count, 12))
+    log = sim.run(q, rng.normal(size=(count, model.nv)), control=q[:, 7:][None], steps=1)
+    for k in range(count):
+        stages = sim.stages(sim.start(log.q[0, k], log.v[0, k]), q[k, 7:])
+        np.testing.assert_allclose(log.q[1, k], stages.q, atol=1e-8)
+        np.testing.assert_allclose(log.v[1, k], stages.v, atol=1e-6)
+
+
 def test_what_the_recursion_cannot_solve_is_refused_in_words():
     with refuses("not-supported", "loops"):
         dl.Simulation(dl.load("four_bar"), method="articulated")
