@@ -128,9 +128,8 @@ def run() -> str:
 
 RK4 with steps of {1e3 * STEP:g} ms, projected after each step, in µs per step: MuJoCo's RK4 (soft constraints), and
 Delassus for one state and in a batch of {BATCH}. Then {STEPS * STEP:g} s to a tolerance of {TOLERANCE:g}, in ms:
-SciPy's `solve_ivp`
-(RK45) around `constrained_dynamics`, and `dopri5` of Delassus, which also keeps loops closed. The last column is the
-loop error after 1 s [m, rad] of MuJoCo, Delassus and SciPy.
+SciPy's `solve_ivp` (RK45) around `constrained_dynamics`, and `dopri5` of Delassus, which also keeps loops closed. The
+last column is the loop error after 1 s [m, rad] of MuJoCo, Delassus and SciPy.
 
 | | nv | rows | MuJoCo RK4 | rk4 | rk4, batch | one state | batch | solve_ivp | dopri5 | | open |
 |---|---|---|---|---|---|---|---|---|---|---|---|

@@ -16,6 +16,7 @@ from delassus.control.sampling.checks import SamplingError
 from delassus.control.sampling.methods import SamplingDistribution, best, cross_entropy, mppi
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
 from delassus.simulation import motors
+from delassus.step.stages import tree_problem
 from refusals import refuses
 
 PERIOD = 0.1
@@ -70,6 +71,21 @@ def changed(planner, **values):
 
 def start(slider):
     return slider.start(BEGIN[:1], BEGIN[1:])
+
+
+def test_rollouts_continue_with_another_method_after_a_step_that_is_not_solved(monkeypatch):
+    """The recursion solves no step here; rollouts stood still then, and their costs were those of resting robots."""
+    monkeypatch.setattr(tree_problem, "WANTED", (-1.0,) * 5)
+    model = dl.load(HOPPER.replace('axis="0 0 1"', 'axis="0 0 1" frictionloss="0.1"'))
+    ends = []
+    for method in ("articulated", "dual"):
+        sim = dl.Simulation(model, dl.Ground(), time_step=0.01, method=method)
+        planner = dl.control.Sampling(
+            sim, lambda time, q, v, u: 0.0 * q[..., 0], 20, final=lambda time, q, v: q[..., 0], limits=1.0
+        )
+        ends.append(planner.costs(sim.start([-0.1], [0.0]), np.zeros((2, 20, 1))))
+    np.testing.assert_allclose(*ends, atol=1e-8)
+    assert (ends[0] < -0.15).all()
 
 
 @pytest.mark.parametrize(("method", "near"), [("mppi", 1e-3), ("cross_entropy", 2e-3), ("best", 3e-2)])

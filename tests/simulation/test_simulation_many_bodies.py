@@ -259,6 +259,16 @@ def test_falling_balls_agree_with_mujoco_before_they_scatter():
     np.testing.assert_allclose(log.q[-1].reshape(8, 7)[:, :3], data.qpos.reshape(8, 7)[:, :3], atol=1e-9)
 
 
+def test_a_stack_moves_alone_as_in_batches_of_any_size():
+    """Its masses grow upwards, so steps take different numbers of sweeps."""
+    sim = simulation([BOX] * 5, masses=[3.0**k for k in range(5)], method="sweeps", max_contacts=32)
+    q = placed([[0.004 * k, 0.0, 0.04 + 0.0801 * k] for k in range(5)])
+    alone = sim.run(q, steps=40)
+    for count in (2, 8, 9):
+        log = sim.run(np.tile(q, (count, 1)), steps=40)
+        np.testing.assert_array_equal(log.q, np.repeat(alone.q[:, None], count, axis=1))
+
+
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 

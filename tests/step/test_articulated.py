@@ -250,6 +250,20 @@ def test_a_rod_that_jams_stops(angle, side):
     assert np.abs(np.abs(pushes[:2]) - [abs(along), normal]).max() < 1e-4  # and 2e-5 N s of joint friction
 
 
+def test_bodies_with_several_joints_are_simulated():
+    """The links between the joints of a body have no inertia."""
+    ball = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .5">
+      <joint name="z" type="slide" axis="0 0 1"/><joint name="x" type="slide" axis="1 0 0" frictionloss=".01"/>
+      <geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+    recursion, matrix = (
+        dl.Simulation(dl.load(ball), time_step=H, method=method).run([-0.39, 0.0], [0.0, 1.0], steps=80)
+        for method in ("articulated", "dual")
+    )
+    np.testing.assert_allclose(recursion.q, matrix.q, atol=1e-8)
+    assert recursion.q[-1, 0] == pytest.approx(-0.4, abs=1e-6)
+    assert not recursion.status.any()
+
+
 def test_active_joint_limits_need_no_full_contact_set():
     """A quadruped stands with its knees pressed against their limits: the slots have the reduced set's candidates."""
     model, options = rough_quadruped()
@@ -261,6 +275,24 @@ def test_active_joint_limits_need_no_full_contact_set():
         state = sim.step(state, u)
     assert (state.impulse[list(sim.scene.limit_rows)] > 0.1).all() and not state.status
     assert state.contact[:4].tolist() == list(sim.reduced_scene.reduced)
+
+
+def test_limits_that_are_violated_are_corrected_with_the_full_contact_set():
+    """Legs start beyond their limits, near contacts outside the reduced set, which the correction must not close."""
+    model, options = rough_quadruped()
+    colliding = [("*_calf*", "*_calf*"), ("*_calf*", "trunk*")]
+    sim = dl.Simulation(model, method="articulated", **options | {"touching": "*", "colliding": colliding})
+    assert sim.reduced_scene.reduced is not None
+    rng, count = np.random.default_rng(5), 10
+    q = np.tile(model.posture("home"), (count, 1))
+    turn = rng.normal(size=(count, 4))
+    q[:, 2], q[:, 3:7] = 0.25, turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    q[:, 7:] += 1.2 * rng.normal(size=(count, 12))
+    log = sim.run(q, rng.normal(size=(count, model.nv)), control=q[:, 7:][None], steps=1)
+    for k in range(count):
+        stages = sim.stages(sim.start(log.q[0, k], log.v[0, k]), q[k, 7:])
+        np.testing.assert_allclose(log.q[1, k], stages.q, atol=1e-8)
+        np.testing.assert_allclose(log.v[1, k], stages.v, atol=1e-6)
 
 
 def test_what_the_recursion_cannot_solve_is_refused_in_words():

@@ -46,8 +46,8 @@ class _Least(NamedTuple):
 
 
 def nearest(values: Any, k: int, by_value: bool = False) -> Nearest:
-    """The k smallest of values (n,), in the order of their indices, or `by_value`; equal values keep their order. If
-    k ≥ n, the next value is ∞.
+    """The k smallest of values (n,), sorted by index, or with `by_value` by value. Among equal values, smaller indices
+    come first. If k ≥ n, the next value is ∞.
 
     Cost: a sort for few values, else about 3 n + 15 k √n operations; k ≥ 1.
     """

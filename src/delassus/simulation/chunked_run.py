@@ -10,9 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.simulation.runner import Runner
-from delassus.step.stages.tree_problem import PATIENTLY
-from delassus.step.stages.types import MAX_ITERATIONS
+from delassus.simulation.runner import Runner, iterations_alone
 
 LONGEST: Final = 64
 """Largest number of periods in a chunk. They take a millisecond or less, after which Python can handle Ctrl-C."""
@@ -35,8 +33,7 @@ class ChunkedRun:
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
-        most = PATIENTLY if sim.reduced_scene.fallback else MAX_ITERATIONS
-        names, shared = runner.packed(most)
+        names, shared = runner.packed(iterations_alone(sim.reduced_scene))
         inputs = (
             *(x[:-1] for x in self._moving),
             self.time[:-1],

@@ -127,9 +127,8 @@ class PenetratingRobots:
         k, trial = self.limited_q, np.array(integrate(self.model, q, step))
         within = np.clip(trial[:, k], self.model.lower[k], self.model.upper[k])
         beyond = (q[:, k] < self.model.lower[k]) | (q[:, k] > self.model.upper[k])
-        trial[:, k] = np.where(
-            beyond, trial[:, k], within
-        )  # the steps bring back joints that start beyond their limits
+        # The steps move joints that start beyond their limits back.
+        trial[:, k] = np.where(beyond, trial[:, k], within)
         return assemble(self.scene.mechanism, trial, time=self.time).q if self.scene.mechanism.m else trial
 
     def descend(self, q: Array) -> Array:

@@ -53,8 +53,8 @@ _QUICKLY_BY_TREE: Final = 6.0
 two to four on average, and a sixth of the environments of the slowest more than six."""
 
 _BEYOND_A_VECTOR: Final = 9
-"""Least number of environments for which an attempt with `LONGER` iterations precedes that with more: one SIMD vector
-holds fewer."""
+"""Least number of environments for which an attempt with `LONGER` iterations precedes that with more. Fewer fit into a
+SIMD vector of doubles."""
 
 _MANY: Final = 0.05
 """Fraction of environments that need the full contact set above which it pays to solve them with it at once."""
@@ -99,7 +99,7 @@ class Runner:
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
         self.small = same and bound and pushes is None and state.q.ndim == 2 and 0 < len(state.q) <= LARGEST
         self._small: SmallBatch | None = None
-        self._bound_rescues: dict[int, Callable[[], None]] = {}
+        self._bound_rescues: dict[tuple[int, float], Callable[[], None]] = {}
         carried = state.memory.shape[-1] if policy is None else policy.size
         self._period, scene = sim.period, sim.scene
         self._sizes = (scene.m, scene.slots, scene.na, scene.tally_size, carried)
@@ -235,21 +235,23 @@ class Runner:
             self.compile()
 
     @cached_property
-    def _rescues(self) -> tuple[tuple[float, Scene], ...]:
-        """Flags of a first attempt, and the scene with which an environment with this flag is solved again."""
+    def _rescues(self) -> tuple[tuple[float, Scene, float], ...]:
+        """Flags of earlier attempts, the scene with which a single environment with this flag is solved again, and the
+        number of iterations."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
+        if not repeats_exactly(reduced):
+            return self._schedule[1:]
         if reduced.fallback is None:
-            return ((NEEDS_FULL_SET, full),)
-        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
+            return ((NEEDS_FULL_SET, full, MAX_ITERATIONS),)
+        return (NEEDS_FULL_SET, full, PATIENTLY), (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)
 
     def _look_again(self) -> None:
         """Handle flags: solve again with more iterations or the full contact set, or freeze the environment."""
-        for flag, scene in self._rescues:
+        for flag, scene, most in self._rescues:
             if self.status.item() == flag:
-                tick = self._bound_rescues.get(id(scene))
+                tick = self._bound_rescues.get((id(scene), most))
                 if tick is None:
-                    most = PATIENTLY if scene.fallback else MAX_ITERATIONS
-                    tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
+                    tick = self._bound_rescues[id(scene), most] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
@@ -359,7 +361,7 @@ class Runner:
         results = before
         if results is None or _needs_more(results[-1]):
             attempts = [
-                Attempt(partial(self._solve, used, most), has_flag(flag, _BEYOND_A_VECTOR if most == LONGER else 1))
+                Attempt(partial(self._solve, used, most), has_flag(flag, _least(used, most)))
                 for flag, used, most in self._schedule
             ]
             results = retry(attempts, self._batch(given), results=before)
@@ -469,8 +471,7 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size, dtype), np.array(self.sim.time_step, dtype)
         self._bound_control = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(x, dtype) for x in (self.residual, 0.0, self.status))
-        most = PATIENTLY if self.sim.reduced_scene.fallback else MAX_ITERATIONS
-        return self._bound(self.sim.reduced_scene, most)
+        return self._bound(self.sim.reduced_scene, iterations_alone(self.sim.reduced_scene))
 
     def _bound(self, scene: Scene, max_iterations: float) -> Callable[[], None]:
         moving, (names, shared) = self.moving, self.packed(max_iterations)
@@ -511,6 +512,27 @@ class Runner:
             self._weights = self._weights or bound[-len(self.policy.shared) :]
             bound[-len(self._weights) :] = self._weights
         return names, tuple(bound)
+
+
+def repeats_exactly(scene: Scene) -> bool:
+    """Whether a step that is solved has the same result for any larger number of iterations.
+
+    Other methods may end within the tolerance only because of their number of iterations. All environments must make
+    the same attempts with these, so that a result does not depend on the batch.
+    """
+    return scene.method in ("auto", ARTICULATED)
+
+
+def iterations_alone(scene: Scene) -> float:
+    """The number of iterations of the first attempt for a single environment."""
+    if not repeats_exactly(scene):
+        return QUICKLY
+    return PATIENTLY if scene.fallback else MAX_ITERATIONS
+
+
+def _least(scene: Scene, iterations: float) -> int:
+    """The least number of environments for which an attempt is made."""
+    return _BEYOND_A_VECTOR if iterations == LONGER and repeats_exactly(scene) else 1
 
 
 def _needs_more(marks: Any) -> bool:

@@ -24,9 +24,7 @@ from delassus.compiler.host import cache as disk
 
 CACHE_BYTES = 1024 * 1024  # larger batches are prefetched
 PAIR_BYTES = 640 * 1024  # largest size of two frames that alternate: larger ones, with their outputs, exceed the cache
-LARGE_CODE = (
-    1024 * 1024
-)  # machine code above this size exceeds the cache itself, and is fetched for each group of lanes
+LARGE_CODE = 1024 * 1024  # larger machine code exceeds the cache itself, and is fetched for each group of lanes
 PAIR_BYTES_OF_LARGE_CODE = 1536 * 1024  # so for large code, larger frames alternate, too
 
 _PYTHON: Final = ("PyGILState_Ensure", "PyErr_Occurred", "PyObject_CallNoArgs", "Py_DecRef", "PyGILState_Release")

@@ -88,9 +88,8 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Da
         driven = indices == row
         speed = select_row(driven, velocity)
         direction = np.where(speed < 0.0, 1.0, -1.0)
-        response = direction * select_row(
-            driven, T
-        )  # T is symmetric up to signs: responses of impulses at rest, and of velocities
+        # T is symmetric up to signs: responses of impulses at rest, and of velocities
+        response = direction * select_row(driven, T)
         moves = np.where(driven, direction, np.where(still > 0.5, -response, 0.0))
         drifts = np.where(still > 0.5, 0.0, response)
         room = np.where(

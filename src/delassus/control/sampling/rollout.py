@@ -3,7 +3,8 @@
     J = Σ l(t_k, q_k, v_k, u_k) T + L(t_N, q_N, v_N),   k = 0 … N - 1,   T the control period
 
 A rollout that needs more than the reduced contact set of its simulation (see `reduced_scene`) stops before that period,
-and continues with the full set. A rollout with NaN in its state has the cost NaN.
+and continues with the full set. If the solver of the simulation fails in a step, the rollout continues with that of
+`Scene.fallback`. A rollout with NaN in its state has the cost NaN.
 """
 
 from __future__ import annotations
@@ -92,9 +93,8 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
             alive = np.where(going, 1.0, 0.0)
             inputs = step_inputs(control, time_step, material, ground, limits)
             *state, _, _, now = take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs)
-            stops = np.where(
-                (now == float(Mark.NEEDS_FULL_SET)) | (now % 2.0 > 0.5), now, 0.0
-            )  # FROZEN is the lowest bit
+            needs_more = (now == float(Mark.NEEDS_FULL_SET)) | (now == float(Mark.NEEDS_ITERATIONS))
+            stops = np.where(needs_more | (now % 2.0 > 0.5), now, 0.0)  # FROZEN is the lowest bit
             went = going & (stops < 0.5)
             count = np.where(went, 1.0, 0.0)
             cost = np.where(went, cost + price, cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -145,9 +145,12 @@ class Sampling(Frozen):
         return rollout_kernel(self._stage, self._final)
 
     @cached_property
-    def _ahead(self) -> tuple[Horizon, Horizon]:
-        """The scenes for rollouts: with the reduced and with the full contact set."""
-        return Horizon(self.sim.reduced_scene, self.horizon), Horizon(self.sim.scene, self.horizon)
+    def _ahead(self) -> tuple[Horizon, Horizon, Horizon]:
+        """The scenes for rollouts: with the reduced and with the full contact set, and for steps that these do not
+        solve."""
+        scenes = self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene)
+        reduced, full, rescue = (Horizon(scene, self.horizon) for scene in scenes)
+        return reduced, full, rescue
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
@@ -224,7 +227,7 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _roll_out(self, state: State, u: Array) -> RolloutResult:
-        """Rollouts with the reduced contact set; those that need the full set continue with it."""
+        """Rollouts with the reduced contact set; those that need the full set, or another method, continue with it."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
@@ -232,12 +235,17 @@ class Sampling(Frozen):
         if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
             impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
         start = (q, v, pad_empty(impulse), pad_empty(contact), state.time, 0.0, 0.0)
-        reduced, full = self._ahead
+        reduced, full, rescue = self._ahead
         attempts = (
             Attempt(lambda inputs, _: self._call_kernel(reduced, start, inputs["u"])),
-            Attempt(lambda inputs, old: self._call_kernel(full, (old or ())[:7], inputs["u"]), _is_missed, self._join),
+            Attempt(partial(self._go_on, full), partial(_stops, Mark.NEEDS_FULL_SET), self._join),
+            Attempt(partial(self._go_on, rescue), partial(_stops, Mark.NEEDS_ITERATIONS), self._join),
         )
         return RolloutResult(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
+
+    def _go_on(self, horizon_scene: Horizon, inputs: dict[str, Any], old: Results | None) -> tuple[Any, ...]:
+        """Continue rollouts from the states in which they stopped."""
+        return self._call_kernel(horizon_scene, (old or ())[:7], inputs["u"])
 
     def _join(self, old: Results, new: Results) -> Results:
         """Rollouts of two calls: the end of the second, and its path from the period where the first stopped."""
@@ -285,6 +293,6 @@ def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
 
 
-def _is_missed(results: Results) -> Any:
-    """Rollouts that stopped because they need the full contact set."""
-    return results[7] == float(Mark.NEEDS_FULL_SET)
+def _stops(mark: Mark, results: Results) -> Any:
+    """Whether rollouts stopped with a mark."""
+    return results[7] == float(mark)

@@ -78,9 +78,8 @@ def torque_derivatives(
         add_symmetric(M, link, link, S.T @ F_a)
         n = link.motion.nv
         F_q = F_q + np.stack([force_cross(S[:, k], f) for k in range(n)], axis=1)
-        angular_rows = coriolis.T @ S[3:] - 2.0 * np.stack(
-            [np.cross(S[:3, k], P) for k in range(n)], axis=1
-        )  # Bᵀ S, angular
+        # the angular rows of Bᵀ S
+        angular_rows = coriolis.T @ S[3:] - 2.0 * np.stack([np.cross(S[:3, k], P) for k in range(n)], axis=1)
         for j in tree.path(i)[:-1]:
             S_j, above = moving[j].S, links[j]
             add_block(by_q, above, link, S_j.T @ F_q)

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.dynamics.mass.composite import rigid_body, rotational_inertia
 from delassus.dynamics.tree.base_frame import Moving
@@ -34,7 +36,7 @@ def world_inertias(tree: Links, poses: list[Pair], center: Any) -> list[Any]:
     """The inertias (6, 6) of all links in the world's axes about a center (3,)."""
     result = []
     for link, (R, p) in zip(tree.links, poses, strict=True):
-        if link.inertia.mass == 0.0 and not np.any(np.array(link.inertia.rotational)):
+        if link.inertia.mass == 0.0 and not numpy.any(link.inertia.rotational):
             result.append(np.zeros((6, 6)))
             continue
         mass, h, J = rigid_body(link, Moving(R, p - center, None, None, None, None, None))

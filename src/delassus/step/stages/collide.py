@@ -196,18 +196,20 @@ def candidate_links(scene: Scene, tree: Links) -> tuple[list[Any], list[Any]]:
 def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, time_step: Any) -> Any:
     """Whether a contact or joint limit outside the contact set would be violated in a step with the velocity v (nv,).
 
-    If none is, their impulses are zero, and the solution with the reduced set solves the full problem.
+    If none is, their impulses are zero, and the solution with the reduced set solves the full problem. A joint limit of
+    the set that is violated already counts, too: its correction is a displacement that may close gaps of contacts.
     """
     if scene.reduced is None:
         return np.array(False)
     if scene.is_soft:
         return _touches_outside(scene, contacts)
     gaps = _predicted_gaps_outside(scene, kinematics, contacts, v, time_step)
-    if scene.joint_limits and not scene.limit_slots:
+    if scene.joint_limits:
         motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
         for limit in scene.joint_limits:
             row, gap = limit.joints(motions)[0], limit.gap(motions)
-            gaps.append(np.array(gap + time_step * np.minimum(row.factor * v[row.v], 0.0)))
+            change = 0.0 if scene.limit_slots else time_step * np.minimum(row.factor * v[row.v], 0.0)
+            gaps.append(np.array(gap + change))
     return np.min(np.stack(gaps)) < -SLOP if gaps else np.array(False)
 
 

@@ -255,7 +255,7 @@ def _servos_of(scene: Scene, system: StepSystem, v: Any, time_step: Any) -> _Ser
 
 
 def _laws(scene: Scene, state: StepState, servos: _Servos, time_step: Any) -> tuple[JointLaw, ...]:
-    """The law of each velocity; the reduced contact set has no joint limits."""
+    """The law of each velocity, with joint limits if the scene has slots for them."""
     friction = {j: bound * time_step for j, bound in zip(scene.friction_dofs, scene.friction_bounds, strict=True)}
     limits: dict[int, tuple[Any, Any]] = {}
     if scene.limit_slots:
