@@ -276,7 +276,7 @@ def test_default_parameters_make_the_model_again():
 
 
 def test_a_call_without_parameters_says_how_many_there_are():
-    with pytest.raises(TypeError, match=r"this model has 3 parameters: give an array \(…, 3\)"):
+    with pytest.raises(TypeError, match=r"this model has 3 parameters: pass an array \(…, 3\)"):
         dl.rnea(TREE.parametric("gravity"), Q, V, A)
 
 

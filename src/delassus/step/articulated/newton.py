@@ -165,7 +165,7 @@ def evaluate(problem: TreeProblem, metric: Any, x: Any, impulse: Any) -> Residua
         normal = np.stack([(problem.J[k][-1] @ v + problem.offset[k][-1]) / scaled.R[k, -1] for k in group])
         open_z = np.array(impulse[here])
         open_z[:, -1] = impulse[here][:, -1] - normal
-        active = np.any(open_z[:, -1] > 0.0) | np.any(impulse[here] != 0.0)
+        active = ~np.all(open_z[:, -1] <= 0.0) | np.any(impulse[here] != 0.0)  # NaN is active
         unchanged = F, merit, contact_error, open_z, np.zeros(np.shape(open_z))
         F, merit, contact_error, z[here], y[here] = cond(
             active, partial(add, group), unchanged, F, merit, contact_error
@@ -234,7 +234,7 @@ def _contact_terms(problem: TreeProblem, now: Residuals, epsilon: Any) -> tuple[
             links, steps = list(supports), first
             continue
         y = now.y[group.start : group.stop]
-        active = np.any(now.z[group.start : group.stop, -1] > 0.0) | np.any(y != 0.0)
+        active = ~np.all(now.z[group.start : group.stop, -1] <= 0.0) | np.any(y != 0.0)
         unchanged = tau, tuple(supports[link] for link in links), y, np.zeros((*np.shape(y), np.shape(y)[-1]))
         tau, sums, alone, C = cond(active, partial(add, group), unchanged, tau, unchanged[1])
         supports = dict(zip(links, sums, strict=True))
