@@ -231,7 +231,8 @@ def against_peers(batch: int = BATCH, steps: int = STEPS) -> str:
 Held by position servos, with random torques (standard deviation {torques} N·m) that change in every step of
 {STEP * 1e3:g} ms; {batch} robots in Delassus. MuJoCo by its faster cone and the faster of `rollout` and `batch` (64
 robots, `implicitfast`); MotrixSim computes in float32 (256 robots). The residual, median and largest, is the violation
-of the contact laws. MuJoCo's contacts are soft: the table has the sliding velocity of the feet of a robot at rest instead.
+of the contact laws. MuJoCo's contacts are soft: the table has the sliding velocity of the feet of a robot at rest
+instead.
 
 | robot | velocities | candidates | 10³ steps/s | residual [m/s] | marked | MuJoCo | slides [m/s] | ratio | MotrixSim |
 |---|---|---|---|---|---|---|---|---|---|
