@@ -400,8 +400,9 @@ class Simulation(Inspection):
         It returns when the kernels are optimized, so that no step waits for the compiler. Long runs and steps of at
         least 16 environments do this when they start. Call it before the first step of a real-time controller.
         """
-        q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
-        state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
+        count = check_integer("items", items)
+        batch = () if items == 1 or self.ground.batch else (count,)
+        state = self.start(np.full((*batch, self.scene.nq), np.nan))  # frozen: no configuration needs to be legal
         Runner(self, state, self._constant(state, control), bound=False).compile()
         finish_optimizing()
 
