@@ -74,7 +74,8 @@ def test_robots_with_parameters_compile_with_the_first_step(compilations):
 
 def test_bodies_in_one_place_do_not_keep_their_kernels_from_being_compiled():
     ball = '<body><freejoint/><geom name="g{}" size=".05" mass="1"/></body>'
-    text = f"<mujoco><worldbody><geom type='plane' size='9 9 .1'/>{''.join(map(ball.format, range(2)))}</worldbody></mujoco>"
+    bodies = ball.format(0) + ball.format(1)
+    text = f"<mujoco><worldbody><geom type='plane' size='9 9 .1'/>{bodies}</worldbody></mujoco>"
     sim = dl.Simulation(dl.load(text), dl.Ground(friction=0.5), 1e-3, colliding=[("g*", "g*")])
     sim.compile()
     state = sim.start([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0])
