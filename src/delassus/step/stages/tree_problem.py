@@ -40,7 +40,7 @@ _LEAST: Final = 1e-8
 """Smallest response of a row, as a fraction of the normal response: a row whose friction coefficient is zero would
 have none."""
 
-_FIRST: Final = 4
+_FIRST: Final = 8
 """Number of contacts in the first group."""
 
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
