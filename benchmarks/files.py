@@ -76,6 +76,7 @@ class Robot:
         self.data = mujoco.MjData(self.model)
         if self.model.nkey:
             mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
+        self.qpos = self.data.qpos.copy()  # rollouts change those of the data
 
     @property
     def step(self) -> float:
@@ -88,7 +89,7 @@ class Robot:
         if not self.case.stiffness:
             return self.data.ctrl.copy()
         joints = self.model.actuator_trnid[:, 0]
-        return self.data.qpos[self.model.jnt_qposadr[joints]]
+        return self.qpos[self.model.jnt_qposadr[joints]]
 
     def controls(self, seconds: float, batch: int, fallen: bool) -> Any:
         """(steps, batch, nu)."""
@@ -102,7 +103,7 @@ class Robot:
 
     def starts(self, batch: int, fallen: bool) -> Any:
         """(batch, nq) of MuJoCo: the keyframe, or that turned at random and lifted."""
-        q = np.tile(self.data.qpos, (batch, 1))
+        q = np.tile(self.qpos, (batch, 1))
         if fallen:
             turn = np.random.default_rng(2).normal(size=(batch, 4))
             q[:, 3:7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
